@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from wmkit.domain.tasks import Judgement, Task, TaskRef
 from wmkit.domain.transition import FailureReason, Outcome
 
-FORMAT_VERSION = 1
+FORMAT_VERSION: Literal[1] = 1
 
 
 class EpisodeSpec(BaseModel):
