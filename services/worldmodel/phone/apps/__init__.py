@@ -1,0 +1,16 @@
+"""The registry: one line per app. The order here is the order of `Phone.data`."""
+
+from typing import Any
+
+from services.worldmodel.phone.app import App
+from services.worldmodel.phone.apps import clock, contacts, notes, settings
+
+APPS: dict[str, App[Any]] = {
+    module.APP.name: module.APP
+    for module in (
+        settings,
+        clock,
+        notes,
+        contacts,
+    )
+}

@@ -1,0 +1,72 @@
+"""Phones as canonical JSON and back.
+
+`loads` accepts exactly what `dumps` writes: anything else, however close, is a ValueError,
+so that bytes and digests correspond one to one.
+"""
+
+import json
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from services.worldmodel.phone.apps import APPS
+from services.worldmodel.phone.state import HOME, RECENTS, Launcher, Nav, Phone
+
+VERSION = 1
+
+
+def dumps(phone: Phone) -> bytes:
+    """Canonical JSON: equal phones, and only those, give equal bytes."""
+    apps = b",".join(b'"%s":%s' % (name.encode(), part.canonical) for name, part in phone.data)
+    return b'{"apps":{%s},"clock":%d,"launcher":%s,"nav":%s,"version":%d}' % (
+        apps,
+        phone.clock,
+        phone.launcher.canonical,
+        phone.nav.canonical,
+        VERSION,
+    )
+
+
+def loads(data: bytes) -> Phone:
+    """The phone that `dumps` wrote. Raises ValueError on anything else."""
+    try:
+        raw = json.loads(data)
+        phone = Phone(
+            clock=_read(int, raw["clock"]),
+            launcher=_read(Launcher, raw["launcher"]),
+            nav=_read(Nav, raw["nav"]),
+            data=tuple((name, _read(APPS[name].data, raw["apps"][name])) for name in APPS),
+        )
+        _check(phone)
+    except (KeyError, TypeError, ValidationError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"not a phone: {type(error).__name__}: {error}") from None
+    if dumps(phone) != data:
+        raise ValueError("not a phone in canonical form")
+    return phone
+
+
+def _check(phone: Phone) -> None:
+    """Every page that is open or in the background must exist and be drawable."""
+    open_apps = [app for app, _ in phone.nav.stacks]
+    if len(set(open_apps)) != len(open_apps):
+        raise ValueError("not a phone: an app is open twice")
+    if phone.nav.front not in (HOME, RECENTS, *open_apps):
+        raise ValueError(f"not a phone: {phone.nav.front!r} is in front but not open")
+    for app, stack in phone.nav.stacks:
+        if not stack:
+            raise ValueError(f"not a phone: {app} is open without a page")
+        for depth in range(1, len(stack) + 1):
+            APPS[app].draw(phone.of(app), stack[:depth])
+    for app, column, row in phone.launcher.icons:
+        if app not in APPS or not (0 <= column < 4 and 2 <= row < 9):
+            raise ValueError(f"not a phone: no place for {app!r} at {column}, {row}")
+
+
+@cache
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _read(kind: type, raw: Any) -> Any:
+    return _adapter(kind).validate_json(json.dumps(raw), strict=True)

@@ -1,0 +1,129 @@
+"""The whole state of a phone, as immutable parts, and its canonical bytes and digest.
+
+Every part remembers its own digest, so that after a step only the parts that changed are
+hashed again. What the user owns (`data`, one part per app) and where they are (`nav`) are
+separate. Not here: what actions do (`reducer`) and what is drawn (`screen`).
+"""
+
+import json
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from typing import Any
+
+from blake3 import blake3
+
+HOME = "home"
+RECENTS = "recents"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Base of every separately hashed piece of a phone."""
+
+    @cached_property
+    def canonical(self) -> bytes:
+        """Compact JSON with sorted keys: equal parts, and only those, give equal bytes."""
+        return json.dumps(plain(self), sort_keys=True, separators=(",", ":")).encode()
+
+    @cached_property
+    def digest(self) -> bytes:
+        """BLAKE3 of `canonical`."""
+        return blake3(self.canonical).digest()
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One entry of an app's back stack.
+
+    `page` is the page's kind and `item` the entity it shows. `scroll` counts hidden rows,
+    `dialog` names the entity that a dialog asks about ("" is no dialog), `fields` holds
+    typed text by field name, `focus` the field that has the keyboard.
+    """
+
+    page: str
+    item: str = ""
+    scroll: int = 0
+    dialog: str = ""
+    fields: tuple[tuple[str, str], ...] = ()
+    focus: str = ""
+
+    def field(self, name: str) -> str:
+        """The typed text of a field."""
+        return dict(self.fields).get(name, "")
+
+
+Stack = tuple[Frame, ...]
+
+
+@dataclass(frozen=True)
+class Nav(Part):
+    """Where the user is: the app in front (or HOME, RECENTS) and every open app's stack.
+
+    The most recently used app stands last.
+    """
+
+    front: str = HOME
+    stacks: tuple[tuple[str, Stack], ...] = ()
+
+    def stack(self, app: str) -> Stack:
+        """The app's back stack, bottom first; empty when it is not open."""
+        return dict(self.stacks).get(app, ())
+
+
+@dataclass(frozen=True)
+class Launcher(Part):
+    """The home screen: (app, column, row) of every icon."""
+
+    icons: tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Phone:
+    """A phone. `clock` is in simulated seconds since midnight of the first day.
+
+    `data` holds (app name, that app's part) in the registry's order.
+    """
+
+    clock: int
+    launcher: Launcher
+    nav: Nav
+    data: tuple[tuple[str, Part], ...]
+
+    def of(self, app: str) -> Any:
+        """An app's data. Raises KeyError for an app that this phone does not have."""
+        for name, part in self.data:
+            if name == app:
+                return part
+        raise KeyError(app)
+
+    def frame(self) -> Frame | None:
+        """The page in front, None on the home screen and among the recent apps."""
+        stack = self.nav.stack(self.nav.front)
+        return stack[-1] if stack else None
+
+    @cached_property
+    def digest(self) -> str:
+        """Hex BLAKE3 over the digests of all parts."""
+        hasher = blake3(b"wmr1.phone.v1:%d" % self.clock)
+        hasher.update(self.launcher.digest)
+        hasher.update(self.nav.digest)
+        for name, part in self.data:
+            hasher.update(name.encode())
+            hasher.update(part.digest)
+        return hasher.hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses and tuples as dicts and lists."""
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    return value
+
+
+def set_toggle(rows: tuple[tuple[str, bool], ...], name: str, on: bool) -> tuple[
+    tuple[str, bool], ...
+]:
+    """The (name, on) rows with one of them set."""
+    return tuple((n, on if n == name else old) for n, old in rows)
