@@ -1,0 +1,57 @@
+"""The world models behind one server, by name. A new backend is one line in `BACKENDS`."""
+
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from services.worldmodel.backends.base import Prediction, WorldBackend
+from wmkit.domain.errors import UnknownBackend
+
+__all__ = ["BACKENDS", "Prediction", "Registry", "WorldBackend", "load"]
+
+
+def _scripted() -> WorldBackend[Any]:
+    from services.worldmodel.backends.scripted import Scripted
+
+    return Scripted()
+
+
+BACKENDS: dict[str, Callable[[], WorldBackend[Any]]] = {"scripted": _scripted}
+
+
+class Registry:
+    """The backends that this server runs; the first one is the default."""
+
+    def __init__(self, backends: Sequence[WorldBackend[Any]]) -> None:
+        if not backends:
+            raise ValueError("a world-model service needs at least one backend")
+        self._by_name = {backend.name: backend for backend in backends}
+        if len(self._by_name) < len(backends):
+            raise ValueError("two backends have the same name")
+        self.default = backends[0]
+
+    def get(self, name: str) -> WorldBackend[Any]:
+        """The backend of that name, the default for an empty one. Raises UnknownBackend."""
+        if not name:
+            return self.default
+        backend = self._by_name.get(name)
+        if backend is None:
+            raise _unknown(name, self._by_name)
+        return backend
+
+    def __iter__(self) -> Iterator[WorldBackend[Any]]:
+        return iter(self._by_name.values())
+
+
+def load(names: Sequence[str]) -> Registry:
+    """Build the named backends. Raises UnknownBackend for a name that does not exist."""
+    for name in names:
+        if name not in BACKENDS:
+            raise _unknown(name, BACKENDS)
+    return Registry([BACKENDS[name]() for name in names])
+
+
+def _unknown(name: str, known: dict[str, Any]) -> UnknownBackend:
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
+    return UnknownBackend(f"unknown backend {name!r}; {hint}", field="backend")

@@ -1,0 +1,107 @@
+"""The index in Redis: small records with a lifetime that is renewed by use.
+
+Commands that wait at the same time travel as one pipeline, in the order in which they were
+issued. Payloads, pictures and other large bytes are in the blob store, never here.
+"""
+
+import asyncio
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from wmkit.domain.errors import Unavailable
+
+_BATCH = 512
+"""Commands per pipeline."""
+
+_Waiting = tuple[tuple[Any, ...], asyncio.Future[Any]]
+
+
+class Index:
+    """Keys under one prefix. Every method raises Unavailable when Redis does not answer."""
+
+    def __init__(self, redis: Redis, *, prefix: str, ttl_s: float) -> None:
+        self._redis = redis
+        self._prefix = prefix
+        self._ttl_ms = max(1, round(ttl_s * 1000))
+        self._waiting: list[_Waiting] = []
+        self._sender: asyncio.Task[None] | None = None
+        self._touched: dict[str, bytes] = {}
+
+    async def get(self, key: str) -> bytes | None:
+        reply: bytes | None = await self._issue("GET", self._prefix + key)
+        return reply
+
+    async def put(self, key: str, value: bytes) -> None:
+        await self._issue("SET", self._prefix + key, value, "PX", self._ttl_ms)
+
+    async def put_first(self, key: str, value: bytes) -> bytes:
+        """Store `value` unless the key exists; the value that is there afterwards."""
+        older: bytes | None = await self._issue(
+            "SET", self._prefix + key, value, "PX", self._ttl_ms, "NX", "GET"
+        )
+        return value if older is None else older
+
+    def touch(self, key: str, value: bytes) -> None:
+        """Renew a key at the next `renew`; `value` restores it if Redis has evicted it."""
+        self._touched[key] = value
+
+    def touched(self, key: str) -> bool:
+        """Whether a key waits for the next `renew`."""
+        return key in self._touched
+
+    async def renew(self) -> int:
+        """Give every touched key its full lifetime again; how many had to be restored."""
+        touched, self._touched = self._touched, {}
+        keys = list(touched)
+        restored = 0
+        for start in range(0, len(keys), _BATCH):
+            part = keys[start : start + _BATCH]
+            alive = await asyncio.gather(
+                *(self._issue("PEXPIRE", self._prefix + key, self._ttl_ms) for key in part)
+            )
+            gone = [key for key, there in zip(part, alive, strict=True) if not there]
+            await asyncio.gather(*(self.put(key, touched[key]) for key in gone))
+            restored += len(gone)
+        return restored
+
+    async def ping(self) -> None:
+        await self._issue("PING")
+
+    async def close(self) -> None:
+        """Wait for what is under way and drop the connections."""
+        if self._sender is not None:
+            await self._sender
+        await self._redis.aclose()
+
+    def _issue(self, *command: Any) -> asyncio.Future[Any]:
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append((command, future))
+        # One pipeline is under way at a time: whoever comes meanwhile shares the next one,
+        # so batches grow with the load and a lone command never waits.
+        if self._sender is None or self._sender.done():
+            self._sender = asyncio.create_task(self._send())
+        return future
+
+    async def _send(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting[:_BATCH], self._waiting[_BATCH:]
+            pipeline = self._redis.pipeline(transaction=False)
+            for command, _ in batch:
+                pipeline.execute_command(*command)
+            try:
+                replies = await pipeline.execute(raise_on_error=False)
+            except (RedisError, OSError) as error:
+                replies = [error] * len(batch)
+            except BaseException:
+                for _, future in batch:
+                    future.cancel()
+                raise
+            for (_, future), reply in zip(batch, replies, strict=True):
+                if future.done():
+                    continue
+                if isinstance(reply, Exception):
+                    future.set_exception(Unavailable(f"Redis does not answer: {reply}"))
+                else:
+                    future.set_result(reply)

@@ -1,0 +1,18 @@
+"""What the service counts for Prometheus, and nothing about how it is served."""
+
+from prometheus_client import Counter
+
+STEPS = Counter(
+    "wmr1_worldmodel_steps_total",
+    "Answered steps by purpose, outcome and where the transition came from",
+    ["purpose", "outcome", "source"],
+)
+PICTURES = Counter(
+    "wmr1_worldmodel_pictures_total",
+    "Pictures asked for: drawn, cached or failed",
+    ["result"],
+)
+RESTORED = Counter(
+    "wmr1_worldmodel_restored_total",
+    "Records in use that Redis had evicted and that were written again",
+)

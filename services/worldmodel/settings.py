@@ -1,0 +1,24 @@
+"""Settings of the world-model service, read from `WMR1_*`."""
+
+from pydantic import Field
+
+from wmkit.settings import DEFAULT_PORTS, ServiceSettings
+
+
+class WorldModelSettings(ServiceSettings):
+    port: int = Field(DEFAULT_PORTS["worldmodel"], ge=0, le=65535)
+    """Port to listen on; 0 takes a free one."""
+    backends: str = "scripted"
+    """World models to run, comma-separated; the first one is the default."""
+    state_ttl_s: float = Field(86_400.0, gt=0)
+    """Lifetime of states, transitions and picture names in Redis; renewed by use."""
+    live_states: int = Field(20_000, ge=1)
+    """States kept live in this process."""
+    known_transitions: int = Field(100_000, ge=1)
+    """Transitions kept in this process; the rest is asked from Redis."""
+    known_pictures: int = Field(20_000, ge=1)
+    """Names of pictures kept in this process; their bytes are in the blob store."""
+    batch_in_flight: int = Field(256, ge=1)
+    """Steps of one BatchStep call that are worked on at once."""
+    render_timeout_s: float = Field(30.0, gt=0)
+    """Longest wait for the renderer."""

@@ -1,0 +1,142 @@
+"""Transitions: the pure function from (state, action) to the next state, computed once.
+
+A transition is named by backend revision, state, action on the backend's grid and, where
+the backend samples, the seed. The first stored answer for a name wins and is the answer
+from then on, on every replica. Why a step is made never enters. No pictures here.
+
+Equal requests in flight share one computation within a process. Across replicas the answers
+meet in Redis (the first one wins), but the work is not shared: for an exact backend a lock
+there costs more than the transition.
+"""
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from services.worldmodel.backends import WorldBackend
+from services.worldmodel.flight import Flight
+from services.worldmodel.index import Index
+from services.worldmodel.lru import Lru
+from services.worldmodel.states import Live, States
+from wmkit.blobs import digest
+from wmkit.domain.actions import Action, to_dict
+from wmkit.domain.errors import StateNotFound
+from wmkit.domain.transition import FailureReason, Outcome, State
+
+_Name = tuple[str, str, Action, int]
+
+
+class Source(StrEnum):
+    """Where the answer came from. Only COMPUTED is no cache hit."""
+
+    COMPUTED = "computed"
+    SHARED = "shared"
+    """Another caller in flight was computing it."""
+    PROCESS = "process"
+    REDIS = "redis"
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """What an action leads to. `state` is None exactly when `outcome` is FAILED."""
+
+    outcome: Outcome
+    state: State | None
+    reason: FailureReason | None
+    tokens: int
+    finish_reason: str
+    key: str
+    record: bytes
+
+
+class Transitions:
+    """Answers steps from the cache or by asking the backend. `size` bounds the cache here."""
+
+    def __init__(self, states: States, index: Index, size: int) -> None:
+        self._states = states
+        self._index = index
+        self._known: Lru[_Name, Next] = Lru(size)
+        self._flight: Flight[_Name, tuple[Next, Source]] = Flight()
+
+    async def step(
+        self, backend: WorldBackend[Any], live: Live, action: Action, seed: int
+    ) -> tuple[Next, Source]:
+        """The transition and where it came from. Raises StateNotFound, Unavailable."""
+        action = backend.snap(action)
+        seed = 0 if backend.deterministic else seed
+        name = (backend.revision, live.state.state_id, action, seed)
+        known = self._known.get(name)
+        if known is not None:
+            self._renew(known)
+            return known, Source.PROCESS
+        (found, source), shared = await self._flight.run(
+            name, lambda: self._find(backend, live, action, seed, name)
+        )
+        return found, Source.SHARED if shared else source
+
+    async def _find(
+        self, backend: WorldBackend[Any], live: Live, action: Action, seed: int, name: _Name
+    ) -> tuple[Next, Source]:
+        key = transition_key(backend, live.state.state_id, action, seed)
+        stored = await self._index.get(key)
+        found = None if stored is None else await self._recall(live.state, key, stored)
+        source = Source.REDIS
+        if found is None:
+            found = await self._compute(backend, live, action, seed, key)
+            source = Source.COMPUTED
+        self._known.put(name, found)
+        return found, source
+
+    async def _compute(
+        self, backend: WorldBackend[Any], live: Live, action: Action, seed: int, key: str
+    ) -> Next:
+        value = await self._states.value(live)
+        prediction = await backend.predict(value, action, seed)
+        record: dict[str, Any] = {
+            "tokens": prediction.tokens,
+            "finish_reason": prediction.finish_reason,
+        }
+        if prediction.value is None:
+            assert prediction.reason is not None, "a prediction has a value or a reason"
+            record["reason"] = prediction.reason.value
+        else:
+            record["state"] = (await self._states.put(backend, prediction.value)).state_id
+        mine = json.dumps(record, separators=(",", ":")).encode()
+        first = await self._index.put_first(key, mine)
+        found = await self._recall(live.state, key, first)
+        if found is None:
+            # The first answer's state is gone, so nobody can hold it: ours takes its place.
+            await self._index.put(key, mine)
+            found = await self._recall(live.state, key, mine)
+        assert found is not None, "a state that was just stored is there"
+        return found
+
+    async def _recall(self, before: State, key: str, record: bytes) -> Next | None:
+        """Read a record; None when the state that it names is gone."""
+        data = json.loads(record)
+        state, reason = None, None
+        if "state" in data:
+            try:
+                state = (await self._states.get(data["state"])).state
+            except StateNotFound:
+                return None
+            same = state.state_id == before.state_id
+            outcome = Outcome.UNCHANGED if same else Outcome.CHANGED
+        else:
+            outcome, reason = Outcome.FAILED, FailureReason(data["reason"])
+        found = Next(outcome, state, reason, data["tokens"], data["finish_reason"], key, record)
+        self._renew(found)
+        return found
+
+    def _renew(self, known: Next) -> None:
+        self._index.touch(known.key, known.record)
+        if known.state is not None:
+            self._states.touch(known.state)
+
+
+def transition_key(backend: WorldBackend[Any], state_id: str, action: Action, seed: int) -> str:
+    """The name of a transition in Redis; `action` lies on the backend's grid."""
+    words = json.dumps(to_dict(action), sort_keys=True, separators=(",", ":"))
+    name = f"{backend.name}\n{backend.revision}\n{state_id}\n{seed}\n{words}"
+    return f"step:{digest(name.encode())}"

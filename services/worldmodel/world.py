@@ -1,0 +1,185 @@
+"""The world model itself: the port `wmkit.ports.WorldModel` over states, transitions, pictures.
+
+Knows domain types only; protobuf is the servicer's, Redis and Chromium are further down.
+Imagining and committing take the same path: `purpose` is counted and has no other effect.
+"""
+
+import difflib
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from services.worldmodel.backends import Registry, WorldBackend
+from services.worldmodel.metrics import PICTURES, STEPS
+from services.worldmodel.pictures import Pictures
+from services.worldmodel.states import Live, States
+from services.worldmodel.transitions import Source, Transitions
+from wmkit.domain.actions import TERMINAL, Action
+from wmkit.domain.errors import InvalidAction, InvalidRequest, Unavailable
+from wmkit.domain.tasks import Judgement, TaskRef, TaskTemplate
+from wmkit.domain.transition import (
+    Backend,
+    Element,
+    ImageRequest,
+    Outcome,
+    Provenance,
+    Purpose,
+    Rendering,
+    State,
+    Transition,
+)
+from wmkit.ports import BlobStore, Created
+
+_STATUSES = ("success", "infeasible")
+
+
+class World:
+    """One server's world model. Errors are those of `wmkit.domain.errors`."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        states: States,
+        transitions: Transitions,
+        pictures: Pictures,
+        blobs: BlobStore,
+    ) -> None:
+        self._registry = registry
+        self._states = states
+        self._transitions = transitions
+        self._pictures = pictures
+        self._blobs = blobs
+
+    async def create_state(
+        self, task: TaskRef, *, backend: str = "", image: ImageRequest | None = None
+    ) -> Created:
+        """The state a task starts from.
+
+        Raises UnknownBackend, UnknownTask, and Unavailable when a picture is asked for and
+        cannot be made: an episode without a first screen cannot begin.
+        """
+        model = self._registry.get(backend)
+        made, value = model.start(task)
+        state = await self._states.put(model, value)
+        if image is None:
+            return Created(state, made, None)
+        live = Live(state, value)
+        drawn = await self._draw(model, live, image)
+        if drawn.reason is not None:
+            raise Unavailable(f"the first screen of {task} could not be drawn: {drawn.reason}")
+        return Created(state, made, drawn.image, drawn.elements)
+
+    async def step(
+        self,
+        state_id: str,
+        action: Action,
+        *,
+        purpose: Purpose,
+        seed: int = 0,
+        image: ImageRequest | None = None,
+    ) -> Transition:
+        """What an action leads to; a fault of the simulated world is outcome FAILED.
+
+        Raises StateNotFound, InvalidAction for an action that ends an episode, Unavailable.
+        """
+        if isinstance(action, TERMINAL):
+            raise InvalidAction(
+                f"{action.name} ends an episode and changes no world; it is not stepped",
+                field="action",
+            )
+        begin = time.perf_counter()
+        before = await self._states.get(state_id)
+        model = self._registry.get(before.state.backend)
+        found, source = await self._transitions.step(model, before, action, seed)
+        step_ms = (time.perf_counter() - begin) * 1000
+        outcome, state, reason = found.outcome, found.state, found.reason
+        drawn = Rendering(None)
+        if state is not None and image is not None:
+            drawn = await self._draw(model, await self._states.get(state.state_id), image)
+            if drawn.reason is not None:
+                outcome, state, reason = Outcome.FAILED, None, drawn.reason
+        STEPS.labels(purpose.value, outcome.value, source.value).inc()
+        return Transition(
+            outcome=outcome,
+            provenance=Provenance(
+                backend=model.name,
+                revision=model.revision,
+                cache_hit=source is not Source.COMPUTED,
+                tokens=found.tokens,
+                finish_reason=found.finish_reason,
+                step_ms=step_ms,
+                render_ms=drawn.render_ms,
+            ),
+            state=state,
+            reason=reason,
+            image=drawn.image,
+            elements=drawn.elements,
+        )
+
+    async def get_state(self, state_id: str) -> State:
+        return (await self._states.get(state_id)).state
+
+    async def html(self, state_id: str) -> str:
+        """The state's screen as a document."""
+        live = await self._states.get(state_id)
+        return self._registry.get(live.state.backend).html(await self._states.value(live))
+
+    async def payload(self, state_id: str) -> bytes:
+        """The bytes from which the state can be rebuilt."""
+        live = await self._states.get(state_id)
+        await self._states.value(live)
+        return await self._blobs.get(live.state.payload_digest)
+
+    async def elements(self, state_id: str) -> tuple[Element, ...]:
+        """What is drawn, from the backend's own layout; no picture is made."""
+        live = await self._states.get(state_id)
+        return self._registry.get(live.state.backend).elements(await self._states.value(live))
+
+    async def get_screenshot(self, state_id: str, image: ImageRequest) -> Rendering:
+        live = await self._states.get(state_id)
+        return await self._draw(self._registry.get(live.state.backend), live, image)
+
+    async def judge(
+        self,
+        task: TaskRef,
+        final_state_id: str,
+        *,
+        answer: str | None = None,
+        finish_status: str | None = None,
+    ) -> Judgement:
+        """The verdict of the backend's judge. Raises UnknownTask, StateNotFound."""
+        if finish_status is not None and finish_status not in _STATUSES:
+            raise InvalidRequest(
+                f"finish_status is one of {', '.join(_STATUSES)}, not {finish_status!r}",
+                field="finish_status",
+            )
+        live = await self._states.get(final_state_id)
+        value = await self._states.value(live)
+        return self._registry.get(live.state.backend).judge(task, value, answer, finish_status)
+
+    async def list_backends(self) -> Sequence[Backend]:
+        return [
+            Backend(
+                name=model.name,
+                revision=model.revision,
+                deterministic=model.deterministic,
+                default=model is self._registry.default,
+            )
+            for model in self._registry
+        ]
+
+    async def list_tasks(self) -> Sequence[TaskTemplate]:
+        """The task templates of all backends."""
+        return [template for model in self._registry for template in model.templates()]
+
+    async def _draw(
+        self, model: WorldBackend[Any], live: Live, request: ImageRequest
+    ) -> Rendering:
+        drawn = await self._pictures.get(model, live, request)
+        result = "failed" if drawn.image is None else "cached" if drawn.cached else "drawn"
+        PICTURES.labels(result).inc()
+        if request.with_elements and drawn.image is not None:
+            value = await self._states.value(live)
+            drawn = replace(drawn, elements=model.elements(value))
+        return drawn
