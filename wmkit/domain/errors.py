@@ -16,7 +16,8 @@
     │   ├── BrowserCrashed
     │   └── EngineDown
     ├── StalePolicyVersion        the version asked for is not the one that is loaded
-    └── DeadlineExpired           the caller's own deadline
+    ├── DeadlineExpired           the caller's own deadline
+    └── CorruptBlob               stored bytes that no longer match their digest
 
 What happened *inside* a simulated world (a blank page, a truncated answer) is not an
 error: it is an `Outcome` of a step. See `wmkit.domain.transition`.
@@ -113,3 +114,7 @@ class StalePolicyVersion(WMError):
 
 class DeadlineExpired(WMError):
     """The caller's own deadline passed."""
+
+
+class CorruptBlob(WMError):
+    """Stored bytes that no longer match the digest that names them."""

@@ -1,0 +1,1 @@
+"""gRPC plumbing shared by all services and clients; knows nothing of any one service."""
