@@ -1,0 +1,129 @@
+"""A task: a start, a goal in words, a predicate over the end, and an expert that gets there.
+
+What must hold at the end is stated as data (`want`), written by hand from the start data
+and never by running the phone. The predicate compares all of it, so every side effect is
+a failure.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from services.worldmodel.phone.apps import APPS
+from services.worldmodel.phone.apps.clock import Clock
+from services.worldmodel.phone.reducer import step
+from services.worldmodel.phone.state import Part, Phone, Stack
+from services.worldmodel.tasks import oracle
+from services.worldmodel.tasks.answers import AnswerType, same_answer
+from wmkit.domain.actions import TERMINAL, Action
+
+Kind = Literal["toggle", "list", "form", "lookup", "cross_app", "conditional", "infeasible"]
+Data = tuple[tuple[str, Part], ...]
+MAX_PLAN = 40
+
+
+@dataclass(frozen=True)
+class Look:
+    """A page that has to be seen: the app's stack there.
+
+    `to_end` wants its list scrolled to the end, `item` one row of it (by key) in view.
+    `noted` is what is read there for use in a form later; without it the page is what the
+    end of the episode depends on.
+    """
+
+    app: str
+    stack: Stack
+    to_end: bool = False
+    item: str = ""
+    noted: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task instance.
+
+    `complexity` is the length of the expert's plan from the start, `finish` and `answer`
+    not counted: the least number of taps, long presses, scrolls, typed texts, back and
+    home, with the looking that the goal asks for. Shortcuts (`open_app`, `type` with a
+    point or submit) may be shorter and are not counted on.
+    """
+
+    template: str
+    seed: int
+    goal: str
+    start: Phone
+    want: Data
+    apps: tuple[str, ...]
+    kind: Kind
+    look: Look | None = None
+    answer: str | None = None
+    answer_type: AnswerType = "text"
+    feasible: bool = True
+    complexity: int = 0
+
+    @property
+    def main_app(self) -> str:
+        """The app that results are grouped by."""
+        return self.apps[0]
+
+    @property
+    def wants_answer(self) -> bool:
+        """Whether the episode should end with `answer`."""
+        return self.answer is not None
+
+    @property
+    def step_limit(self) -> int:
+        """Actions allowed."""
+        return max(20, 2 * self.complexity)
+
+    def success(self, phone: Phone, answer: str | None, status: str | None) -> bool:
+        """Whether an episode that ended on `phone` has succeeded.
+
+        `answer` is the text of `answer`, `status` that of `finish`; None where the episode
+        ended otherwise. Success must be declared, and nothing but what the goal asks for
+        may have changed.
+        """
+        if not self.feasible:
+            return status == "infeasible" and answer is None and self.settled(phone)
+        if self.answer is not None:
+            return (
+                answer is not None
+                and status != "infeasible"
+                and same_answer(answer, self.answer, self.answer_type)
+                and self.settled(phone)
+            )
+        return status == "success" and answer is None and self.settled(phone)
+
+    def settled(self, phone: Phone) -> bool:
+        """Whether the phone's data is what it should be at the end, all of it."""
+        return facts(phone.data) == facts(self.want)
+
+    def oracle(self, phone: Phone) -> Action:
+        """The expert's next action from any state of the phone."""
+        return oracle.next_action(self, phone)
+
+
+def facts(data: Data) -> Data:
+    """What is compared: how far a running timer has run down is left out."""
+    return tuple(
+        (name, replace(part, timer_left_s=min(1, part.timer_left_s)))
+        if isinstance(part, Clock)
+        else (name, part)
+        for name, part in data
+    )
+
+
+def with_plan(task: Task) -> Task:
+    """The task with its complexity measured by playing the expert."""
+    phone = task.start
+    for length in range(MAX_PLAN):
+        action = task.oracle(phone)
+        if isinstance(action, TERMINAL):
+            return replace(task, complexity=length)
+        phone = step(phone, action)
+    raise AssertionError(f"{task.template} {task.seed}: the expert does not arrive")
+
+
+def edited(data: Data, **parts: Part) -> Data:
+    """The data with some apps' parts replaced; keyword = the app's name."""
+    assert set(parts) <= set(APPS)
+    return tuple((name, parts.get(name, part)) for name, part in data)

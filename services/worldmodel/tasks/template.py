@@ -1,0 +1,90 @@
+"""A template: a rule that makes tasks from seeds. Also where an episode starts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+
+from services.worldmodel.phone import boot
+from services.worldmodel.phone.apps import APPS
+from services.worldmodel.phone.state import HOME, Nav, Part, Phone, Stack
+from services.worldmodel.tasks.answers import AnswerType
+from services.worldmodel.tasks.task import Data, Kind, Look, Task, edited, with_plan
+
+MAX_STARTS = 50
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a template decides: words for the goal, the start's data and the wanted data.
+
+    `wordings` are equivalent sentences, one of which is chosen by the seed.
+    """
+
+    wordings: tuple[str, ...]
+    start: Data
+    want: Data
+    look: Look | None = None
+    answer: str | None = None
+    answer_type: AnswerType = "text"
+    feasible: bool = True
+
+
+@dataclass(frozen=True)
+class Template:
+    """`draft` gets a random source, a fresh phone and the seed (for exact halves)."""
+
+    name: str
+    apps: tuple[str, ...]
+    kind: Kind
+    draft: Callable[[Random, Phone, int], Draft]
+
+    def make(self, seed: int) -> Task:
+        """The task of a seed: same seed, same task, on every machine."""
+        rng = Random(f"{self.name}/{seed}")
+        phone = boot(rng.getrandbits(48))
+        draft = self.draft(rng, phone, seed)
+        goal = rng.choice(draft.wordings)
+        phone = replace(phone, data=draft.start)
+        for _ in range(MAX_STARTS):
+            task = with_plan(
+                Task(
+                    self.name, seed, goal, self._start(rng, phone, draft.look), draft.want,
+                    self.apps, self.kind, draft.look, draft.answer, draft.answer_type,
+                    draft.feasible,
+                )
+            )  # fmt: skip
+            if task.complexity > 0:
+                return task
+        raise AssertionError(f"{self.name} {seed}: no start that needs an action")
+
+    def _start(self, rng: Random, phone: Phone, look: Look | None) -> Phone:
+        """Home in about 70 % of the cases, else a page of some app, often the wrong one.
+
+        Some phones at home have an app in the background, which opens where it was left.
+        """
+        roll = rng.random()
+        if roll < 0.55:
+            return phone
+        app = rng.choice(self.apps if rng.random() < 0.4 else tuple(APPS))
+        stack = rng.choice(APPS[app].pages(phone.of(app)))
+        listing = APPS[app].listing(phone.of(app), stack[-1])
+        if listing is not None and rng.random() < 0.4:
+            stack = (*stack[:-1], replace(stack[-1], scroll=listing.last))
+        if look is not None and look.app == app and _same_page(look.stack, stack):
+            return phone
+        return replace(phone, nav=Nav(HOME if roll < 0.7 else app, ((app, stack),)))
+
+
+def _same_page(a: Stack, b: Stack) -> bool:
+    return [(f.page, f.item) for f in a] == [(f.page, f.item) for f in b]
+
+
+def change(phone: Phone, wordings: tuple[str, ...], app: str, start: Part, want: Part) -> Draft:
+    """A draft that turns one app's data from `start` into `want`."""
+    data = edited(phone.data, **{app: start})
+    return Draft(wordings, data, edited(data, **{app: want}))
+
+
+def wordings(sentences: tuple[str, ...], *words: str) -> tuple[str, ...]:
+    """The sentences with their words filled in."""
+    return tuple(sentence.format(*words) for sentence in sentences)

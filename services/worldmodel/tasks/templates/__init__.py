@@ -1,0 +1,10 @@
+"""All templates, one module per app."""
+
+from services.worldmodel.tasks.template import Template
+from services.worldmodel.tasks.templates import clock, contacts, mixed, notes, settings
+
+TEMPLATES: dict[str, Template] = {
+    template.name: template
+    for module in (settings, clock, notes, contacts, mixed)
+    for template in module.TEMPLATES
+}
