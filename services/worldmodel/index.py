@@ -5,9 +5,11 @@ issued. Payloads, pictures and other large bytes are in the blob store, never he
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
 from redis.exceptions import RedisError
 
 from wmkit.domain.errors import Unavailable
@@ -15,7 +17,8 @@ from wmkit.domain.errors import Unavailable
 _BATCH = 512
 """Commands per pipeline."""
 
-_Waiting = tuple[tuple[Any, ...], asyncio.Future[Any]]
+_Command = Callable[[Pipeline], Any]
+_Waiting = tuple[_Command, asyncio.Future[Any]]
 
 
 class Index:
@@ -30,16 +33,16 @@ class Index:
         self._touched: dict[str, bytes] = {}
 
     async def get(self, key: str) -> bytes | None:
-        reply: bytes | None = await self._issue("GET", self._prefix + key)
+        reply: bytes | None = await self._issue(lambda p: p.get(self._prefix + key))
         return reply
 
     async def put(self, key: str, value: bytes) -> None:
-        await self._issue("SET", self._prefix + key, value, "PX", self._ttl_ms)
+        await self._issue(lambda p: p.set(self._prefix + key, value, px=self._ttl_ms))
 
     async def put_first(self, key: str, value: bytes) -> bytes:
         """Store `value` unless the key exists; the value that is there afterwards."""
         older: bytes | None = await self._issue(
-            "SET", self._prefix + key, value, "PX", self._ttl_ms, "NX", "GET"
+            lambda p: p.set(self._prefix + key, value, px=self._ttl_ms, nx=True, get=True)
         )
         return value if older is None else older
 
@@ -52,22 +55,27 @@ class Index:
         return key in self._touched
 
     async def renew(self) -> int:
-        """Give every touched key its full lifetime again; how many had to be restored."""
+        """Give every touched key its full lifetime again; how many had to be restored.
+
+        When Redis does not answer, the keys wait for the next `renew`.
+        """
         touched, self._touched = self._touched, {}
         keys = list(touched)
         restored = 0
-        for start in range(0, len(keys), _BATCH):
-            part = keys[start : start + _BATCH]
-            alive = await asyncio.gather(
-                *(self._issue("PEXPIRE", self._prefix + key, self._ttl_ms) for key in part)
-            )
-            gone = [key for key, there in zip(part, alive, strict=True) if not there]
-            await asyncio.gather(*(self.put(key, touched[key]) for key in gone))
-            restored += len(gone)
+        try:
+            for start in range(0, len(keys), _BATCH):
+                part = keys[start : start + _BATCH]
+                alive = await asyncio.gather(*(self._extend(key) for key in part))
+                gone = [key for key, there in zip(part, alive, strict=True) if not there]
+                await asyncio.gather(*(self.put_first(key, touched[key]) for key in gone))
+                restored += len(gone)
+        except Unavailable:
+            self._touched = touched | self._touched
+            raise
         return restored
 
     async def ping(self) -> None:
-        await self._issue("PING")
+        await self._issue(lambda p: p.ping())
 
     async def close(self) -> None:
         """Wait for what is under way and drop the connections."""
@@ -75,7 +83,10 @@ class Index:
             await self._sender
         await self._redis.aclose()
 
-    def _issue(self, *command: Any) -> asyncio.Future[Any]:
+    def _extend(self, key: str) -> asyncio.Future[Any]:
+        return self._issue(lambda p: p.pexpire(self._prefix + key, self._ttl_ms))
+
+    def _issue(self, command: _Command) -> asyncio.Future[Any]:
         future = asyncio.get_running_loop().create_future()
         self._waiting.append((command, future))
         # One pipeline is under way at a time: whoever comes meanwhile shares the next one,
@@ -89,7 +100,7 @@ class Index:
             batch, self._waiting = self._waiting[:_BATCH], self._waiting[_BATCH:]
             pipeline = self._redis.pipeline(transaction=False)
             for command, _ in batch:
-                pipeline.execute_command(*command)
+                command(pipeline)
             try:
                 replies = await pipeline.execute(raise_on_error=False)
             except (RedisError, OSError) as error:

@@ -7,6 +7,7 @@ Glue only: what actions do is `services.worldmodel.phone`, what tasks want is
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, cast
 
 from blake3 import blake3
 
@@ -53,7 +54,10 @@ class Scripted:
             for field in ("point", "to")
             if isinstance(point := getattr(action, field, None), Point)
         }
-        return replace(action, **moved) if moved else action
+        if not moved:
+            return action
+        snapped: Action = replace(cast(Any, action), **moved)
+        return snapped
 
     async def predict(self, value: Phone, action: Action, seed: int) -> Prediction[Phone]:
         return Prediction(phone.step(value, action))

@@ -1,0 +1,91 @@
+"""Equal work in flight is done once; who gives up disturbs nobody."""
+
+import asyncio
+
+import pytest
+
+from services.worldmodel.flight import Flight
+from services.worldmodel.lru import Lru
+
+
+async def test_equal_work_in_flight_is_done_once() -> None:
+    flight: Flight[str, int] = Flight()
+    calls = []
+
+    async def work() -> int:
+        calls.append(1)
+        await asyncio.sleep(0)
+        return 7
+
+    answers = await asyncio.gather(*(flight.run("k", work) for _ in range(64)))
+    assert len(calls) == 1
+    assert sorted(shared for _, shared in answers) == [False] + [True] * 63
+    assert {value for value, _ in answers} == {7}
+    await flight.run("k", work)
+    assert len(calls) == 2, "nothing is remembered afterwards"
+
+
+async def test_a_caller_that_gives_up_does_not_take_the_others_down() -> None:
+    flight: Flight[str, int] = Flight()
+    gate = asyncio.Event()
+
+    async def work() -> int:
+        await gate.wait()
+        return 7
+
+    first = asyncio.create_task(flight.run("k", work))
+    second = asyncio.create_task(flight.run("k", work))
+    await asyncio.sleep(0)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    gate.set()
+    assert await second == (7, True)
+
+
+async def test_work_that_nobody_waits_for_is_cancelled_and_not_joined() -> None:
+    flight: Flight[str, int] = Flight()
+    ended = []
+
+    async def stuck() -> int:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(1)
+        raise AssertionError
+
+    async def quick() -> int:
+        return 8
+
+    only = asyncio.create_task(flight.run("k", stuck))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    only.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await only
+    assert await flight.run("k", quick) == (8, False)
+    assert ended == [1]
+
+
+async def test_every_caller_gets_the_error() -> None:
+    flight: Flight[str, int] = Flight()
+
+    async def fail() -> int:
+        await asyncio.sleep(0)
+        raise ValueError("no")
+
+    answers = await asyncio.gather(
+        *(flight.run("k", fail) for _ in range(3)), return_exceptions=True
+    )
+    assert [str(answer) for answer in answers] == ["no", "no", "no"]
+
+
+def test_an_lru_forgets_what_was_used_least_recently() -> None:
+    lru: Lru[str, int] = Lru(2)
+    lru.put("a", 1)
+    lru.put("b", 2)
+    assert lru.get("a") == 1
+    lru.put("c", 3)
+    assert (lru.get("a"), lru.get("b"), lru.get("c"), len(lru)) == (1, None, 3, 2)
+    with pytest.raises(ValueError, match="at least one"):
+        Lru(0)
