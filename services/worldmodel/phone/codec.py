@@ -10,8 +10,18 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from services.worldmodel.phone.app import App
 from services.worldmodel.phone.apps import APPS
-from services.worldmodel.phone.state import HOME, RECENTS, Launcher, Nav, Phone
+from services.worldmodel.phone.state import (
+    HOME,
+    MAX_CLOCK_S,
+    RECENTS,
+    Launcher,
+    Nav,
+    Part,
+    Phone,
+    Stack,
+)
 
 VERSION = 1
 
@@ -48,6 +58,8 @@ def loads(data: bytes) -> Phone:
 
 def _check(phone: Phone) -> None:
     """Every page that is open or in the background must exist and be drawable."""
+    if not 0 <= phone.clock <= MAX_CLOCK_S:
+        raise ValueError(f"not a phone: the clock shows {phone.clock} s")
     open_apps = [app for app, _ in phone.nav.stacks]
     if len(set(open_apps)) != len(open_apps):
         raise ValueError("not a phone: an app is open twice")
@@ -57,10 +69,21 @@ def _check(phone: Phone) -> None:
         if not stack:
             raise ValueError(f"not a phone: {app} is open without a page")
         for depth in range(1, len(stack) + 1):
-            APPS[app].draw(phone.of(app), stack[:depth])
+            _check_page(APPS[app], phone.of(app), stack[:depth])
     for app, column, row in phone.launcher.icons:
         if app not in APPS or not (0 <= column < 4 and 2 <= row < 9):
             raise ValueError(f"not a phone: no place for {app!r} at {column}, {row}")
+
+
+def _check_page(app: App[Any], data: Part, stack: Stack) -> None:
+    frame = stack[-1]
+    listing = app.listing(data, frame)
+    if not 0 <= frame.scroll <= (listing.last if listing else 0):
+        raise ValueError(f"not a phone: {app.name} is scrolled to {frame.scroll}")
+    known = app.fields(frame)
+    if {name for name, _ in frame.fields} - set(known) or frame.focus not in ("", *known):
+        raise ValueError(f"not a phone: {app.name} has no such field")
+    app.draw(data, stack)
 
 
 @cache

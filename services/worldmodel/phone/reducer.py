@@ -10,7 +10,16 @@ from dataclasses import replace
 from services.worldmodel.phone.apps import APPS
 from services.worldmodel.phone.geometry import CELL_H, HEIGHT, WIDTH
 from services.worldmodel.phone.screen import KEYBOARD_TOP, hit
-from services.worldmodel.phone.state import HOME, RECENTS, Frame, Nav, Part, Phone, Stack
+from services.worldmodel.phone.state import (
+    HOME,
+    MAX_CLOCK_S,
+    RECENTS,
+    Frame,
+    Nav,
+    Part,
+    Phone,
+    Stack,
+)
 from wmkit.domain.actions import (
     TERMINAL,
     Action,
@@ -277,4 +286,4 @@ def _wait(phone: Phone, ms: float) -> Phone:
     if seconds <= 0:
         return phone
     data = tuple((name, APPS[name].wait(part, seconds)) for name, part in phone.data)
-    return replace(phone, clock=phone.clock + seconds, data=data)
+    return replace(phone, clock=min(phone.clock + seconds, MAX_CLOCK_S), data=data)

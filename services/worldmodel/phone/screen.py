@@ -7,6 +7,7 @@ screen are derived from it.
 
 import json
 from dataclasses import replace
+from datetime import date, timedelta
 
 from blake3 import blake3
 
@@ -25,6 +26,10 @@ from services.worldmodel.phone.look import look
 from services.worldmodel.phone.state import HOME, RECENTS, Phone
 from services.worldmodel.phone.widgets import Elements, button, row, text
 
+FIRST_DAY = date(2024, 5, 6)
+# Spelled out, because strftime follows the process's locale.
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 KEYBOARD_TOP = 1440
 KEY_H = 180
 KEY_LINES = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm")
@@ -105,6 +110,11 @@ def _time(phone: Phone) -> str:
     return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
+def _date(phone: Phone) -> str:
+    day = FIRST_DAY + timedelta(days=phone.clock // 86400)
+    return f"{WEEKDAYS[day.weekday()]}, {day.day} {MONTHS[day.month - 1]}"
+
+
 def _status(phone: Phone) -> Elements:
     on = phone.of("Settings").on
     out = [text("status/time", _time(phone), (52, 14, 200, 56), "status")]
@@ -136,7 +146,8 @@ def _home(phone: Phone) -> Elements:
     out = [
         Element("home/wallpaper", "wallpaper", "", wallpaper, centre(wallpaper)),
         text("home/clock", _time(phone), (70, CELL_H + 10, 620, 180), "clock"),
-        text("home/date", "Mon, 6 May", (76, CELL_H + 180, 620, 60), "date"),
+        text("home/date", _date(phone), (76, CELL_H + 180, 620, 60), "date"),
+        Element("home/search", "search", "", (60, 2186, 960, 148), cell(1, 9), glyph="search"),
     ]
     for app, column, line in phone.launcher.icons:
         out += _launcher_icon(app, column, line)
@@ -180,7 +191,9 @@ def _keys() -> Elements:
     tray = (0, KEYBOARD_TOP, WIDTH, 2400 - KEYBOARD_TOP)
     out = [Element("keyboard", "keyboard", "", tray, centre(tray))]
 
-    def key(id: str, words: str, x: int, line: int, width: int, event: str, glyph: str = "") -> None:
+    def key(
+        id: str, words: str, x: int, line: int, width: int, event: str, glyph: str = ""
+    ) -> None:
         box = (x, KEYBOARD_TOP + line * KEY_H, width, KEY_H)
         out.append(
             Element(

@@ -14,6 +14,7 @@ from blake3 import blake3
 
 HOME = "home"
 RECENTS = "recents"
+MAX_CLOCK_S = 10**9
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,8 @@ def plain(value: Any) -> Any:
     return value
 
 
-def set_toggle(rows: tuple[tuple[str, bool], ...], name: str, on: bool) -> tuple[
-    tuple[str, bool], ...
-]:
+def set_toggle(
+    rows: tuple[tuple[str, bool], ...], name: str, on: bool
+) -> tuple[tuple[str, bool], ...]:
     """The (name, on) rows with one of them set."""
     return tuple((n, on if n == name else old) for n, old in rows)

@@ -5,7 +5,10 @@ from typing import Literal
 
 AnswerType = Literal["text", "count", "time", "phone"]
 
-_WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+_WORDS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    "eleven", "twelve",
+)  # fmt: skip
 
 
 def same_answer(given: str, right: str, kind: AnswerType) -> bool:

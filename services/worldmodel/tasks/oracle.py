@@ -157,8 +157,8 @@ def _settings(phone: Phone, now: Settings, want: Settings) -> Action | None:
     here = stack[-1].item if stack else ""
     root = Frame("main")
     for name in sorted(wrong, key=lambda name: CATEGORY[name] != here):
-        page = (root, Frame("category", CATEGORY[name]))
-        return reach(phone, "Settings", page) or press(phone, f"flip:{name}")
+        category = (root, Frame("category", CATEGORY[name]))
+        return reach(phone, "Settings", category) or press(phone, f"flip:{name}")
     if now.timeout != want.timeout:
         page = (root, Frame("category", "Display"), Frame("timeout"))
         return reach(phone, "Settings", page) or press(phone, f"choose:{want.timeout}")

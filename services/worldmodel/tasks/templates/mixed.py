@@ -50,9 +50,7 @@ def _note_number(rng: Random, phone: Phone, _seed: int) -> Draft:
         ),
         person.name,
     )
-    look = Look(
-        "Contacts", (Frame("People"), Frame("contact", person.name)), noted=person.number
-    )
+    look = Look("Contacts", (Frame("People"), Frame("contact", person.name)), noted=person.number)
     want = edited(phone.data, Notes=notes.adding(person.name, person.number))
     return Draft(words, phone.data, want, look)
 

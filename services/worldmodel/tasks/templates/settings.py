@@ -68,9 +68,8 @@ def _maybe(rng: Random, phone: Phone, seed: int) -> Draft:
     if seed % 2 == 0:
         larger = [n for n in have if len(TOGGLES[CATEGORY[n]]) > 2]
         name = rng.choice(larger)
-        return change(
-            phone, wordings(ON, name), APP, settings.having(name, False), settings.having(name, True)
-        )
+        start, want = settings.having(name, False), settings.having(name, True)
+        return change(phone, wordings(ON, name), APP, start, want)
     name = rng.choice(lacking)
     page = Look(APP, (Frame("main"), Frame("category", CATEGORY[name])))
     data = edited(phone.data)
