@@ -8,7 +8,6 @@ In the `log` an action stands as an Action, an answer that could not be read as 
 """
 
 from collections.abc import Sequence
-from typing import Literal
 
 from wmkit.domain import dialects
 from wmkit.domain.actions import Action, Tap
@@ -18,7 +17,6 @@ from wmkit.domain.generation import Part, Picture, Text, Turn
 from wmkit.domain.screen import Point, View
 from wmkit.domain.tasks import Task
 
-Style = Literal["full", "compact"]
 LogEntry = Action | str | None
 """An action that was carried out; or the text of one that could not be read (None: unknown)."""
 
@@ -55,18 +53,21 @@ def step_turns(
 
 
 def imagined_turn(
-    k: int, n_max: int, action_text: str, screenshot_digest: str, *, prompt: Style = "full"
+    spec: EpisodeSpec, k: int, n_max: int, action_text: str, screenshot_digest: str
 ) -> Turn:
-    """The answer to a world-model call: the k-th of at most `n_max`, and the imagined screen."""
-    if prompt == "compact":
+    """The answer to a world-model call: the k-th of at most `n_max`, and the imagined screen.
+
+    `action_text` = the call's text, in the agent's own words.
+    """
+    if spec.prompt == "compact":
         return Turn("user", (Text(f"Imagined {k}\n"), Picture(screenshot_digest)))
     text = f"Imagined screen after {action_text} ({k} of {n_max} calls):\n"
     return Turn("user", (Text(text), Picture(screenshot_digest)))
 
 
-def refused_turn(reason: str, *, prompt: Style = "full") -> Turn:
+def refused_turn(spec: EpisodeSpec, reason: str) -> Turn:
     """The answer to a call that gets no screen; `reason` is one plain sentence, see below."""
-    return Turn("user", (Text("Refused\n" if prompt == "compact" else f"{reason}\n"),))
+    return Turn("user", (Text("Refused\n" if spec.prompt == "compact" else f"{reason}\n"),))
 
 
 def over_budget(n_max: int) -> str:
@@ -98,8 +99,8 @@ def _has_tool(spec: EpisodeSpec) -> bool:
 
 def _system_text(spec: EpisodeSpec, dialect: Dialect, view: View | None) -> str:
     example = Tap(Point(0.5, 0.25))
-    answer = dialect.render(example, _EXAMPLE_VIEW)
-    call = dialect.phrase(example, _EXAMPLE_VIEW)
+    answer = dialect.answer(example, _EXAMPLE_VIEW)
+    call = dialect.render(example, _EXAMPLE_VIEW)
     parts = [
         "You operate an Android phone for a user. At each step you see the goal, what was done"
         " so far and the screen, and you choose one next action.",
@@ -167,7 +168,7 @@ def _phrase(entry: LogEntry, dialect: Dialect, view: View | None) -> str:
         return f"an answer that could not be read: {' '.join(entry.split())[:200]}"
     if view is not None:
         try:
-            return dialect.phrase(entry, view)
+            return dialect.render(entry, view)
         except Unsupported:
             pass  # the dialect could read more than it writes
     return describe(entry)

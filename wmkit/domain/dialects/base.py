@@ -47,18 +47,16 @@ class Dialect(Protocol):
         """Read an answer (with or without a thought before it). Never raises; linear time."""
         ...
 
-    def phrase(self, action: Action, view: View) -> str:
+    def render(self, action: Action, view: View) -> str:
         """The bare action, as it stands inside `<call_wm>` and in the action log.
 
-        Raises Unsupported.
+        `parse` reads it back, points within half a cell of the dialect's grid. Raises
+        Unsupported.
         """
         ...
 
-    def render(self, action: Action, view: View) -> str:
-        """The whole answer that follows the thought; `parse` reads it back.
-
-        Points come back within half a cell of the dialect's grid. Raises Unsupported.
-        """
+    def answer(self, action: Action, view: View) -> str:
+        """The whole answer that follows the thought: `render` in the dialect's frame."""
         ...
 
     def describe(self, view: View | None = None) -> str:

@@ -32,7 +32,7 @@ class FunctionDialect(ABC):
         """The action of one call whose name is in `names`. Raises Reject."""
 
     @abstractmethod
-    def phrase(self, action: Action, view: View) -> str: ...
+    def render(self, action: Action, view: View) -> str: ...
 
     @abstractmethod
     def supports(self, action: Action) -> bool: ...
@@ -52,8 +52,8 @@ class FunctionDialect(ABC):
             return ParseError(error.message, call.span, text[slice(*call.span)][:200])
         return ParsedAction(action, call.span)
 
-    def render(self, action: Action, view: View) -> str:
-        return f"Action: {self.phrase(action, view)}"
+    def answer(self, action: Action, view: View) -> str:
+        return f"Action: {self.render(action, view)}"
 
 
 def pixels(point: Point, view: View) -> tuple[int, int]:

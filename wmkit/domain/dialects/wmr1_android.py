@@ -80,7 +80,7 @@ class Wmr1Android(FunctionDialect):
                 return _read_finished(args)
         raise Reject(f"unknown action {args.action!r}", *args.span)
 
-    def phrase(self, action: Action, view: View) -> str:
+    def render(self, action: Action, view: View) -> str:
         if self.supports(action):
             match action:
                 case Tap(point):
