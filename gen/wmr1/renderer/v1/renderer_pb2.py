@@ -22,26 +22,29 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import any_pb2 as google_dot_protobuf_dot_any__pb2
 from wmr1.common.v1 import common_pb2 as wmr1_dot_common_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fwmr1/renderer/v1/renderer.proto\x12\x10wmr1.renderer.v1\x1a\x1bwmr1/common/v1/common.proto\"\xa6\x01\n\rRenderRequest\x12\x0e\n\x04html\x18\x01 \x01(\tH\x00\x12\x15\n\x0bhtml_digest\x18\x02 \x01(\tH\x00\x12\x10\n\x08width_px\x18\x03 \x01(\x05\x12\x11\n\theight_px\x18\x04 \x01(\x05\x12+\n\x05image\x18\x05 \x01(\x0b\x32\x1c.wmr1.common.v1.ImageRequest\x12\x12\n\ntimeout_ms\x18\x06 \x01(\x05\x42\x08\n\x06source\"\x89\x02\n\x0eRenderResponse\x12\x30\n\x07outcome\x18\x01 \x01(\x0e\x32\x1f.wmr1.renderer.v1.RenderOutcome\x12-\n\x06reason\x18\x02 \x01(\x0e\x32\x1d.wmr1.common.v1.FailureReason\x12$\n\x05image\x18\x03 \x01(\x0b\x32\x15.wmr1.common.v1.Image\x12)\n\x08\x65lements\x18\x04 \x03(\x0b\x32\x17.wmr1.common.v1.Element\x12\x10\n\x08warnings\x18\x05 \x03(\t\x12\x0e\n\x06\x63\x61\x63hed\x18\x06 \x01(\x08\x12\x11\n\trender_ms\x18\x07 \x01(\x05\x12\x10\n\x08revision\x18\x08 \x01(\t\"S\n\x12\x42\x61tchRenderRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x30\n\x07request\x18\x02 \x01(\x0b\x32\x1f.wmr1.renderer.v1.RenderRequest\"V\n\x13\x42\x61tchRenderResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x32\n\x08response\x18\x02 \x01(\x0b\x32 .wmr1.renderer.v1.RenderResponse*a\n\rRenderOutcome\x12\x1e\n\x1aRENDER_OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n\x11RENDER_OUTCOME_OK\x10\x01\x12\x19\n\x15RENDER_OUTCOME_FAILED\x10\x02\x32\xbe\x01\n\x0fRendererService\x12K\n\x06Render\x12\x1f.wmr1.renderer.v1.RenderRequest\x1a .wmr1.renderer.v1.RenderResponse\x12^\n\x0b\x42\x61tchRender\x12$.wmr1.renderer.v1.BatchRenderRequest\x1a%.wmr1.renderer.v1.BatchRenderResponse(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fwmr1/renderer/v1/renderer.proto\x12\x10wmr1.renderer.v1\x1a\x19google/protobuf/any.proto\x1a\x1bwmr1/common/v1/common.proto\"\xa6\x01\n\rRenderRequest\x12\x0e\n\x04html\x18\x01 \x01(\tH\x00\x12\x15\n\x0bhtml_digest\x18\x02 \x01(\tH\x00\x12\x10\n\x08width_px\x18\x03 \x01(\x05\x12\x11\n\theight_px\x18\x04 \x01(\x05\x12+\n\x05image\x18\x05 \x01(\x0b\x32\x1c.wmr1.common.v1.ImageRequest\x12\x12\n\ntimeout_ms\x18\x06 \x01(\x05\x42\x08\n\x06source\"\x89\x02\n\x0eRenderResponse\x12\x30\n\x07outcome\x18\x01 \x01(\x0e\x32\x1f.wmr1.renderer.v1.RenderOutcome\x12-\n\x06reason\x18\x02 \x01(\x0e\x32\x1d.wmr1.common.v1.FailureReason\x12$\n\x05image\x18\x03 \x01(\x0b\x32\x15.wmr1.common.v1.Image\x12)\n\x08\x65lements\x18\x04 \x03(\x0b\x32\x17.wmr1.common.v1.Element\x12\x10\n\x08warnings\x18\x05 \x03(\t\x12\x0e\n\x06\x63\x61\x63hed\x18\x06 \x01(\x08\x12\x11\n\trender_ms\x18\x07 \x01(\x05\x12\x10\n\x08revision\x18\x08 \x01(\t\"S\n\x12\x42\x61tchRenderRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x30\n\x07request\x18\x02 \x01(\x0b\x32\x1f.wmr1.renderer.v1.RenderRequest\"\x92\x01\n\x13\x42\x61tchRenderResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x34\n\x08response\x18\x02 \x01(\x0b\x32 .wmr1.renderer.v1.RenderResponseH\x00\x12.\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x1d.wmr1.renderer.v1.RenderErrorH\x00\x42\x08\n\x06result\"S\n\x0bRenderError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12%\n\x07\x64\x65tails\x18\x03 \x03(\x0b\x32\x14.google.protobuf.Any*a\n\rRenderOutcome\x12\x1e\n\x1aRENDER_OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n\x11RENDER_OUTCOME_OK\x10\x01\x12\x19\n\x15RENDER_OUTCOME_FAILED\x10\x02\x32\xbe\x01\n\x0fRendererService\x12K\n\x06Render\x12\x1f.wmr1.renderer.v1.RenderRequest\x1a .wmr1.renderer.v1.RenderResponse\x12^\n\x0b\x42\x61tchRender\x12$.wmr1.renderer.v1.BatchRenderRequest\x1a%.wmr1.renderer.v1.BatchRenderResponse(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'wmr1.renderer.v1.renderer_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RENDEROUTCOME']._serialized_start=692
-  _globals['_RENDEROUTCOME']._serialized_end=789
-  _globals['_RENDERREQUEST']._serialized_start=83
-  _globals['_RENDERREQUEST']._serialized_end=249
-  _globals['_RENDERRESPONSE']._serialized_start=252
-  _globals['_RENDERRESPONSE']._serialized_end=517
-  _globals['_BATCHRENDERREQUEST']._serialized_start=519
-  _globals['_BATCHRENDERREQUEST']._serialized_end=602
-  _globals['_BATCHRENDERRESPONSE']._serialized_start=604
-  _globals['_BATCHRENDERRESPONSE']._serialized_end=690
-  _globals['_RENDERERSERVICE']._serialized_start=792
-  _globals['_RENDERERSERVICE']._serialized_end=982
+  _globals['_RENDEROUTCOME']._serialized_start=865
+  _globals['_RENDEROUTCOME']._serialized_end=962
+  _globals['_RENDERREQUEST']._serialized_start=110
+  _globals['_RENDERREQUEST']._serialized_end=276
+  _globals['_RENDERRESPONSE']._serialized_start=279
+  _globals['_RENDERRESPONSE']._serialized_end=544
+  _globals['_BATCHRENDERREQUEST']._serialized_start=546
+  _globals['_BATCHRENDERREQUEST']._serialized_end=629
+  _globals['_BATCHRENDERRESPONSE']._serialized_start=632
+  _globals['_BATCHRENDERRESPONSE']._serialized_end=778
+  _globals['_RENDERERROR']._serialized_start=780
+  _globals['_RENDERERROR']._serialized_end=863
+  _globals['_RENDERERSERVICE']._serialized_start=965
+  _globals['_RENDERERSERVICE']._serialized_end=1155
 # @@protoc_insertion_point(module_scope)

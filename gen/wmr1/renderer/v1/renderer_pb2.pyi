@@ -1,3 +1,4 @@
+from google.protobuf import any_pb2 as _any_pb2
 from wmr1.common.v1 import common_pb2 as _common_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -62,9 +63,21 @@ class BatchRenderRequest(_message.Message):
     def __init__(self, key: _Optional[str] = ..., request: _Optional[_Union[RenderRequest, _Mapping]] = ...) -> None: ...
 
 class BatchRenderResponse(_message.Message):
-    __slots__ = ("key", "response")
+    __slots__ = ("key", "response", "error")
     KEY_FIELD_NUMBER: _ClassVar[int]
     RESPONSE_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
     key: str
     response: RenderResponse
-    def __init__(self, key: _Optional[str] = ..., response: _Optional[_Union[RenderResponse, _Mapping]] = ...) -> None: ...
+    error: RenderError
+    def __init__(self, key: _Optional[str] = ..., response: _Optional[_Union[RenderResponse, _Mapping]] = ..., error: _Optional[_Union[RenderError, _Mapping]] = ...) -> None: ...
+
+class RenderError(_message.Message):
+    __slots__ = ("code", "message", "details")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    DETAILS_FIELD_NUMBER: _ClassVar[int]
+    code: int
+    message: str
+    details: _containers.RepeatedCompositeFieldContainer[_any_pb2.Any]
+    def __init__(self, code: _Optional[int] = ..., message: _Optional[str] = ..., details: _Optional[_Iterable[_Union[_any_pb2.Any, _Mapping]]] = ...) -> None: ...

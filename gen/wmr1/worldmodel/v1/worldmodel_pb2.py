@@ -22,68 +22,69 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import any_pb2 as google_dot_protobuf_dot_any__pb2
 from wmr1.common.v1 import common_pb2 as wmr1_dot_common_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#wmr1/worldmodel/v1/worldmodel.proto\x12\x12wmr1.worldmodel.v1\x1a\x1bwmr1/common/v1/common.proto\")\n\x07TaskRef\x12\x10\n\x08template\x18\x01 \x01(\t\x12\x0c\n\x04seed\x18\x02 \x01(\x03\"\xaa\x01\n\x04Task\x12(\n\x03ref\x18\x01 \x01(\x0b\x32\x1b.wmr1.worldmodel.v1.TaskRef\x12\x0c\n\x04goal\x18\x02 \x01(\t\x12\x12\n\ncomplexity\x18\x03 \x01(\x05\x12\x12\n\nstep_limit\x18\x04 \x01(\x05\x12\x0c\n\x04\x61pps\x18\x05 \x03(\t\x12\x10\n\x08main_app\x18\x06 \x01(\t\x12\x0c\n\x04kind\x18\x07 \x01(\t\x12\x14\n\x0cwants_answer\x18\x08 \x01(\x08\"\x89\x01\n\x12\x43reateStateRequest\x12+\n\x04task\x18\x01 \x01(\x0b\x32\x1b.wmr1.worldmodel.v1.TaskRefH\x00\x12\x0f\n\x07\x62\x61\x63kend\x18\x02 \x01(\t\x12+\n\x05image\x18\x03 \x01(\x0b\x32\x1c.wmr1.common.v1.ImageRequestB\x08\n\x06source\"\xb8\x01\n\x13\x43reateStateResponse\x12(\n\x05state\x18\x01 \x01(\x0b\x32\x19.wmr1.worldmodel.v1.State\x12&\n\x04task\x18\x02 \x01(\x0b\x32\x18.wmr1.worldmodel.v1.Task\x12$\n\x05image\x18\x03 \x01(\x0b\x32\x15.wmr1.common.v1.Image\x12)\n\x08\x65lements\x18\x04 \x03(\x0b\x32\x17.wmr1.common.v1.Element\"\x8f\x01\n\x05State\x12\x10\n\x08state_id\x18\x01 \x01(\t\x12\x11\n\tscreen_id\x18\x02 \x01(\t\x12\x0f\n\x07\x62\x61\x63kend\x18\x03 \x01(\t\x12\x10\n\x08revision\x18\x04 \x01(\t\x12&\n\x06screen\x18\x05 \x01(\x0b\x32\x16.wmr1.common.v1.Screen\x12\x16\n\x0epayload_digest\x18\x06 \x01(\t\"\xb0\x01\n\x0bStepRequest\x12\x10\n\x08state_id\x18\x01 \x01(\t\x12&\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x16.wmr1.common.v1.Action\x12,\n\x07purpose\x18\x03 \x01(\x0e\x32\x1b.wmr1.worldmodel.v1.Purpose\x12\x0c\n\x04seed\x18\x04 \x01(\x03\x12+\n\x05image\x18\x05 \x01(\x0b\x32\x1c.wmr1.common.v1.ImageRequest\"\x8d\x01\n\nProvenance\x12\x0f\n\x07\x62\x61\x63kend\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\t\x12\x11\n\tcache_hit\x18\x03 \x01(\x08\x12\x0e\n\x06tokens\x18\x04 \x01(\x05\x12\x15\n\rfinish_reason\x18\x05 \x01(\t\x12\x0f\n\x07step_ms\x18\x06 \x01(\x01\x12\x11\n\trender_ms\x18\x07 \x01(\x01\"\x9a\x02\n\x0cStepResponse\x12,\n\x07outcome\x18\x01 \x01(\x0e\x32\x1b.wmr1.worldmodel.v1.Outcome\x12-\n\x06reason\x18\x02 \x01(\x0e\x32\x1d.wmr1.common.v1.FailureReason\x12(\n\x05state\x18\x03 \x01(\x0b\x32\x19.wmr1.worldmodel.v1.State\x12$\n\x05image\x18\x04 \x01(\x0b\x32\x15.wmr1.common.v1.Image\x12)\n\x08\x65lements\x18\x05 \x03(\x0b\x32\x17.wmr1.common.v1.Element\x12\x32\n\nprovenance\x18\x06 \x01(\x0b\x32\x1e.wmr1.worldmodel.v1.Provenance\"Q\n\x10\x42\x61tchStepRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x30\n\x07request\x18\x02 \x01(\x0b\x32\x1f.wmr1.worldmodel.v1.StepRequest\"\x90\x01\n\x11\x42\x61tchStepResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x34\n\x08response\x18\x02 \x01(\x0b\x32 .wmr1.worldmodel.v1.StepResponseH\x00\x12.\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x1d.wmr1.worldmodel.v1.StepErrorH\x00\x42\x08\n\x06result\"*\n\tStepError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\"L\n\x0fGetStateRequest\x12\x10\n\x08state_id\x18\x01 \x01(\t\x12\x11\n\twith_html\x18\x02 \x01(\x08\x12\x14\n\x0cwith_payload\x18\x03 \x01(\x08\"[\n\x10GetStateResponse\x12(\n\x05state\x18\x01 \x01(\x0b\x32\x19.wmr1.worldmodel.v1.State\x12\x0c\n\x04html\x18\x02 \x01(\t\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\"U\n\x14GetScreenshotRequest\x12\x10\n\x08state_id\x18\x01 \x01(\t\x12+\n\x05image\x18\x02 \x01(\x0b\x32\x1c.wmr1.common.v1.ImageRequest\"\xa9\x01\n\x15GetScreenshotResponse\x12-\n\x06reason\x18\x01 \x01(\x0e\x32\x1d.wmr1.common.v1.FailureReason\x12$\n\x05image\x18\x02 \x01(\x0b\x32\x15.wmr1.common.v1.Image\x12)\n\x08\x65lements\x18\x03 \x03(\x0b\x32\x17.wmr1.common.v1.Element\x12\x10\n\x08warnings\x18\x04 \x03(\t\"\x9f\x01\n\x0cJudgeRequest\x12)\n\x04task\x18\x01 \x01(\x0b\x32\x1b.wmr1.worldmodel.v1.TaskRef\x12\x16\n\x0e\x66inal_state_id\x18\x02 \x01(\t\x12\x13\n\x06\x61nswer\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x1a\n\rfinish_status\x18\x04 \x01(\tH\x01\x88\x01\x01\x42\t\n\x07_answerB\x10\n\x0e_finish_status\"\\\n\rJudgeResponse\x12,\n\x07verdict\x18\x01 \x01(\x0e\x32\x1b.wmr1.worldmodel.v1.Verdict\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\r\n\x05judge\x18\x03 \x01(\t\"\x15\n\x13ListBackendsRequest\"Q\n\x07\x42\x61\x63kend\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\t\x12\x15\n\rdeterministic\x18\x03 \x01(\x08\x12\x0f\n\x07\x64\x65\x66\x61ult\x18\x04 \x01(\x08\"E\n\x14ListBackendsResponse\x12-\n\x08\x62\x61\x63kends\x18\x01 \x03(\x0b\x32\x1b.wmr1.worldmodel.v1.Backend\"\x12\n\x10ListTasksRequest\"`\n\x0cTaskTemplate\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08main_app\x18\x02 \x01(\t\x12\x0c\n\x04\x61pps\x18\x03 \x03(\t\x12\x0c\n\x04kind\x18\x04 \x01(\t\x12\x14\n\x0c\x65xample_goal\x18\x05 \x01(\t\"H\n\x11ListTasksResponse\x12\x33\n\ttemplates\x18\x01 \x03(\x0b\x32 .wmr1.worldmodel.v1.TaskTemplate*K\n\x07Purpose\x12\x17\n\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x12\n\x0ePURPOSE_COMMIT\x10\x01\x12\x13\n\x0fPURPOSE_IMAGINE\x10\x02*b\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTCOME_CHANGED\x10\x01\x12\x15\n\x11OUTCOME_UNCHANGED\x10\x02\x12\x12\n\x0eOUTCOME_FAILED\x10\x03*`\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x13\n\x0fVERDICT_SUCCESS\x10\x01\x12\x13\n\x0fVERDICT_FAILURE\x10\x02\x12\x12\n\x0eVERDICT_UNSURE\x10\x03\x32\xe4\x05\n\x11WorldModelService\x12^\n\x0b\x43reateState\x12&.wmr1.worldmodel.v1.CreateStateRequest\x1a\'.wmr1.worldmodel.v1.CreateStateResponse\x12I\n\x04Step\x12\x1f.wmr1.worldmodel.v1.StepRequest\x1a .wmr1.worldmodel.v1.StepResponse\x12\\\n\tBatchStep\x12$.wmr1.worldmodel.v1.BatchStepRequest\x1a%.wmr1.worldmodel.v1.BatchStepResponse(\x01\x30\x01\x12U\n\x08GetState\x12#.wmr1.worldmodel.v1.GetStateRequest\x1a$.wmr1.worldmodel.v1.GetStateResponse\x12\x64\n\rGetScreenshot\x12(.wmr1.worldmodel.v1.GetScreenshotRequest\x1a).wmr1.worldmodel.v1.GetScreenshotResponse\x12L\n\x05Judge\x12 .wmr1.worldmodel.v1.JudgeRequest\x1a!.wmr1.worldmodel.v1.JudgeResponse\x12\x61\n\x0cListBackends\x12\'.wmr1.worldmodel.v1.ListBackendsRequest\x1a(.wmr1.worldmodel.v1.ListBackendsResponse\x12X\n\tListTasks\x12$.wmr1.worldmodel.v1.ListTasksRequest\x1a%.wmr1.worldmodel.v1.ListTasksResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#wmr1/worldmodel/v1/worldmodel.proto\x12\x12wmr1.worldmodel.v1\x1a\x19google/protobuf/any.proto\x1a\x1bwmr1/common/v1/common.proto\")\n\x07TaskRef\x12\x10\n\x08template\x18\x01 \x01(\t\x12\x0c\n\x04seed\x18\x02 \x01(\x03\"\xaa\x01\n\x04Task\x12(\n\x03ref\x18\x01 \x01(\x0b\x32\x1b.wmr1.worldmodel.v1.TaskRef\x12\x0c\n\x04goal\x18\x02 \x01(\t\x12\x12\n\ncomplexity\x18\x03 \x01(\x05\x12\x12\n\nstep_limit\x18\x04 \x01(\x05\x12\x0c\n\x04\x61pps\x18\x05 \x03(\t\x12\x10\n\x08main_app\x18\x06 \x01(\t\x12\x0c\n\x04kind\x18\x07 \x01(\t\x12\x14\n\x0cwants_answer\x18\x08 \x01(\x08\"\x89\x01\n\x12\x43reateStateRequest\x12+\n\x04task\x18\x01 \x01(\x0b\x32\x1b.wmr1.worldmodel.v1.TaskRefH\x00\x12\x0f\n\x07\x62\x61\x63kend\x18\x02 \x01(\t\x12+\n\x05image\x18\x03 \x01(\x0b\x32\x1c.wmr1.common.v1.ImageRequestB\x08\n\x06source\"\xb8\x01\n\x13\x43reateStateResponse\x12(\n\x05state\x18\x01 \x01(\x0b\x32\x19.wmr1.worldmodel.v1.State\x12&\n\x04task\x18\x02 \x01(\x0b\x32\x18.wmr1.worldmodel.v1.Task\x12$\n\x05image\x18\x03 \x01(\x0b\x32\x15.wmr1.common.v1.Image\x12)\n\x08\x65lements\x18\x04 \x03(\x0b\x32\x17.wmr1.common.v1.Element\"\x8f\x01\n\x05State\x12\x10\n\x08state_id\x18\x01 \x01(\t\x12\x11\n\tscreen_id\x18\x02 \x01(\t\x12\x0f\n\x07\x62\x61\x63kend\x18\x03 \x01(\t\x12\x10\n\x08revision\x18\x04 \x01(\t\x12&\n\x06screen\x18\x05 \x01(\x0b\x32\x16.wmr1.common.v1.Screen\x12\x16\n\x0epayload_digest\x18\x06 \x01(\t\"\xb0\x01\n\x0bStepRequest\x12\x10\n\x08state_id\x18\x01 \x01(\t\x12&\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x16.wmr1.common.v1.Action\x12,\n\x07purpose\x18\x03 \x01(\x0e\x32\x1b.wmr1.worldmodel.v1.Purpose\x12\x0c\n\x04seed\x18\x04 \x01(\x03\x12+\n\x05image\x18\x05 \x01(\x0b\x32\x1c.wmr1.common.v1.ImageRequest\"\x8d\x01\n\nProvenance\x12\x0f\n\x07\x62\x61\x63kend\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\t\x12\x11\n\tcache_hit\x18\x03 \x01(\x08\x12\x0e\n\x06tokens\x18\x04 \x01(\x05\x12\x15\n\rfinish_reason\x18\x05 \x01(\t\x12\x0f\n\x07step_ms\x18\x06 \x01(\x01\x12\x11\n\trender_ms\x18\x07 \x01(\x01\"\x9a\x02\n\x0cStepResponse\x12,\n\x07outcome\x18\x01 \x01(\x0e\x32\x1b.wmr1.worldmodel.v1.Outcome\x12-\n\x06reason\x18\x02 \x01(\x0e\x32\x1d.wmr1.common.v1.FailureReason\x12(\n\x05state\x18\x03 \x01(\x0b\x32\x19.wmr1.worldmodel.v1.State\x12$\n\x05image\x18\x04 \x01(\x0b\x32\x15.wmr1.common.v1.Image\x12)\n\x08\x65lements\x18\x05 \x03(\x0b\x32\x17.wmr1.common.v1.Element\x12\x32\n\nprovenance\x18\x06 \x01(\x0b\x32\x1e.wmr1.worldmodel.v1.Provenance\"Q\n\x10\x42\x61tchStepRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x30\n\x07request\x18\x02 \x01(\x0b\x32\x1f.wmr1.worldmodel.v1.StepRequest\"\x90\x01\n\x11\x42\x61tchStepResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x34\n\x08response\x18\x02 \x01(\x0b\x32 .wmr1.worldmodel.v1.StepResponseH\x00\x12.\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x1d.wmr1.worldmodel.v1.StepErrorH\x00\x42\x08\n\x06result\"Q\n\tStepError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12%\n\x07\x64\x65tails\x18\x03 \x03(\x0b\x32\x14.google.protobuf.Any\"L\n\x0fGetStateRequest\x12\x10\n\x08state_id\x18\x01 \x01(\t\x12\x11\n\twith_html\x18\x02 \x01(\x08\x12\x14\n\x0cwith_payload\x18\x03 \x01(\x08\"[\n\x10GetStateResponse\x12(\n\x05state\x18\x01 \x01(\x0b\x32\x19.wmr1.worldmodel.v1.State\x12\x0c\n\x04html\x18\x02 \x01(\t\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\"U\n\x14GetScreenshotRequest\x12\x10\n\x08state_id\x18\x01 \x01(\t\x12+\n\x05image\x18\x02 \x01(\x0b\x32\x1c.wmr1.common.v1.ImageRequest\"\xa9\x01\n\x15GetScreenshotResponse\x12-\n\x06reason\x18\x01 \x01(\x0e\x32\x1d.wmr1.common.v1.FailureReason\x12$\n\x05image\x18\x02 \x01(\x0b\x32\x15.wmr1.common.v1.Image\x12)\n\x08\x65lements\x18\x03 \x03(\x0b\x32\x17.wmr1.common.v1.Element\x12\x10\n\x08warnings\x18\x04 \x03(\t\"\x9f\x01\n\x0cJudgeRequest\x12)\n\x04task\x18\x01 \x01(\x0b\x32\x1b.wmr1.worldmodel.v1.TaskRef\x12\x16\n\x0e\x66inal_state_id\x18\x02 \x01(\t\x12\x13\n\x06\x61nswer\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x1a\n\rfinish_status\x18\x04 \x01(\tH\x01\x88\x01\x01\x42\t\n\x07_answerB\x10\n\x0e_finish_status\"\\\n\rJudgeResponse\x12,\n\x07verdict\x18\x01 \x01(\x0e\x32\x1b.wmr1.worldmodel.v1.Verdict\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\r\n\x05judge\x18\x03 \x01(\t\"\x15\n\x13ListBackendsRequest\"Q\n\x07\x42\x61\x63kend\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\t\x12\x15\n\rdeterministic\x18\x03 \x01(\x08\x12\x0f\n\x07\x64\x65\x66\x61ult\x18\x04 \x01(\x08\"E\n\x14ListBackendsResponse\x12-\n\x08\x62\x61\x63kends\x18\x01 \x03(\x0b\x32\x1b.wmr1.worldmodel.v1.Backend\"\x12\n\x10ListTasksRequest\"`\n\x0cTaskTemplate\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08main_app\x18\x02 \x01(\t\x12\x0c\n\x04\x61pps\x18\x03 \x03(\t\x12\x0c\n\x04kind\x18\x04 \x01(\t\x12\x14\n\x0c\x65xample_goal\x18\x05 \x01(\t\"H\n\x11ListTasksResponse\x12\x33\n\ttemplates\x18\x01 \x03(\x0b\x32 .wmr1.worldmodel.v1.TaskTemplate*K\n\x07Purpose\x12\x17\n\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x12\n\x0ePURPOSE_COMMIT\x10\x01\x12\x13\n\x0fPURPOSE_IMAGINE\x10\x02*b\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTCOME_CHANGED\x10\x01\x12\x15\n\x11OUTCOME_UNCHANGED\x10\x02\x12\x12\n\x0eOUTCOME_FAILED\x10\x03*`\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x13\n\x0fVERDICT_SUCCESS\x10\x01\x12\x13\n\x0fVERDICT_FAILURE\x10\x02\x12\x12\n\x0eVERDICT_UNSURE\x10\x03\x32\xe4\x05\n\x11WorldModelService\x12^\n\x0b\x43reateState\x12&.wmr1.worldmodel.v1.CreateStateRequest\x1a\'.wmr1.worldmodel.v1.CreateStateResponse\x12I\n\x04Step\x12\x1f.wmr1.worldmodel.v1.StepRequest\x1a .wmr1.worldmodel.v1.StepResponse\x12\\\n\tBatchStep\x12$.wmr1.worldmodel.v1.BatchStepRequest\x1a%.wmr1.worldmodel.v1.BatchStepResponse(\x01\x30\x01\x12U\n\x08GetState\x12#.wmr1.worldmodel.v1.GetStateRequest\x1a$.wmr1.worldmodel.v1.GetStateResponse\x12\x64\n\rGetScreenshot\x12(.wmr1.worldmodel.v1.GetScreenshotRequest\x1a).wmr1.worldmodel.v1.GetScreenshotResponse\x12L\n\x05Judge\x12 .wmr1.worldmodel.v1.JudgeRequest\x1a!.wmr1.worldmodel.v1.JudgeResponse\x12\x61\n\x0cListBackends\x12\'.wmr1.worldmodel.v1.ListBackendsRequest\x1a(.wmr1.worldmodel.v1.ListBackendsResponse\x12X\n\tListTasks\x12$.wmr1.worldmodel.v1.ListTasksRequest\x1a%.wmr1.worldmodel.v1.ListTasksResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'wmr1.worldmodel.v1.worldmodel_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PURPOSE']._serialized_start=2714
-  _globals['_PURPOSE']._serialized_end=2789
-  _globals['_OUTCOME']._serialized_start=2791
-  _globals['_OUTCOME']._serialized_end=2889
-  _globals['_VERDICT']._serialized_start=2891
-  _globals['_VERDICT']._serialized_end=2987
-  _globals['_TASKREF']._serialized_start=88
-  _globals['_TASKREF']._serialized_end=129
-  _globals['_TASK']._serialized_start=132
-  _globals['_TASK']._serialized_end=302
-  _globals['_CREATESTATEREQUEST']._serialized_start=305
-  _globals['_CREATESTATEREQUEST']._serialized_end=442
-  _globals['_CREATESTATERESPONSE']._serialized_start=445
-  _globals['_CREATESTATERESPONSE']._serialized_end=629
-  _globals['_STATE']._serialized_start=632
-  _globals['_STATE']._serialized_end=775
-  _globals['_STEPREQUEST']._serialized_start=778
-  _globals['_STEPREQUEST']._serialized_end=954
-  _globals['_PROVENANCE']._serialized_start=957
-  _globals['_PROVENANCE']._serialized_end=1098
-  _globals['_STEPRESPONSE']._serialized_start=1101
-  _globals['_STEPRESPONSE']._serialized_end=1383
-  _globals['_BATCHSTEPREQUEST']._serialized_start=1385
-  _globals['_BATCHSTEPREQUEST']._serialized_end=1466
-  _globals['_BATCHSTEPRESPONSE']._serialized_start=1469
-  _globals['_BATCHSTEPRESPONSE']._serialized_end=1613
-  _globals['_STEPERROR']._serialized_start=1615
-  _globals['_STEPERROR']._serialized_end=1657
-  _globals['_GETSTATEREQUEST']._serialized_start=1659
-  _globals['_GETSTATEREQUEST']._serialized_end=1735
-  _globals['_GETSTATERESPONSE']._serialized_start=1737
-  _globals['_GETSTATERESPONSE']._serialized_end=1828
-  _globals['_GETSCREENSHOTREQUEST']._serialized_start=1830
-  _globals['_GETSCREENSHOTREQUEST']._serialized_end=1915
-  _globals['_GETSCREENSHOTRESPONSE']._serialized_start=1918
-  _globals['_GETSCREENSHOTRESPONSE']._serialized_end=2087
-  _globals['_JUDGEREQUEST']._serialized_start=2090
-  _globals['_JUDGEREQUEST']._serialized_end=2249
-  _globals['_JUDGERESPONSE']._serialized_start=2251
-  _globals['_JUDGERESPONSE']._serialized_end=2343
-  _globals['_LISTBACKENDSREQUEST']._serialized_start=2345
-  _globals['_LISTBACKENDSREQUEST']._serialized_end=2366
-  _globals['_BACKEND']._serialized_start=2368
-  _globals['_BACKEND']._serialized_end=2449
-  _globals['_LISTBACKENDSRESPONSE']._serialized_start=2451
-  _globals['_LISTBACKENDSRESPONSE']._serialized_end=2520
-  _globals['_LISTTASKSREQUEST']._serialized_start=2522
-  _globals['_LISTTASKSREQUEST']._serialized_end=2540
-  _globals['_TASKTEMPLATE']._serialized_start=2542
-  _globals['_TASKTEMPLATE']._serialized_end=2638
-  _globals['_LISTTASKSRESPONSE']._serialized_start=2640
-  _globals['_LISTTASKSRESPONSE']._serialized_end=2712
-  _globals['_WORLDMODELSERVICE']._serialized_start=2990
-  _globals['_WORLDMODELSERVICE']._serialized_end=3730
+  _globals['_PURPOSE']._serialized_start=2780
+  _globals['_PURPOSE']._serialized_end=2855
+  _globals['_OUTCOME']._serialized_start=2857
+  _globals['_OUTCOME']._serialized_end=2955
+  _globals['_VERDICT']._serialized_start=2957
+  _globals['_VERDICT']._serialized_end=3053
+  _globals['_TASKREF']._serialized_start=115
+  _globals['_TASKREF']._serialized_end=156
+  _globals['_TASK']._serialized_start=159
+  _globals['_TASK']._serialized_end=329
+  _globals['_CREATESTATEREQUEST']._serialized_start=332
+  _globals['_CREATESTATEREQUEST']._serialized_end=469
+  _globals['_CREATESTATERESPONSE']._serialized_start=472
+  _globals['_CREATESTATERESPONSE']._serialized_end=656
+  _globals['_STATE']._serialized_start=659
+  _globals['_STATE']._serialized_end=802
+  _globals['_STEPREQUEST']._serialized_start=805
+  _globals['_STEPREQUEST']._serialized_end=981
+  _globals['_PROVENANCE']._serialized_start=984
+  _globals['_PROVENANCE']._serialized_end=1125
+  _globals['_STEPRESPONSE']._serialized_start=1128
+  _globals['_STEPRESPONSE']._serialized_end=1410
+  _globals['_BATCHSTEPREQUEST']._serialized_start=1412
+  _globals['_BATCHSTEPREQUEST']._serialized_end=1493
+  _globals['_BATCHSTEPRESPONSE']._serialized_start=1496
+  _globals['_BATCHSTEPRESPONSE']._serialized_end=1640
+  _globals['_STEPERROR']._serialized_start=1642
+  _globals['_STEPERROR']._serialized_end=1723
+  _globals['_GETSTATEREQUEST']._serialized_start=1725
+  _globals['_GETSTATEREQUEST']._serialized_end=1801
+  _globals['_GETSTATERESPONSE']._serialized_start=1803
+  _globals['_GETSTATERESPONSE']._serialized_end=1894
+  _globals['_GETSCREENSHOTREQUEST']._serialized_start=1896
+  _globals['_GETSCREENSHOTREQUEST']._serialized_end=1981
+  _globals['_GETSCREENSHOTRESPONSE']._serialized_start=1984
+  _globals['_GETSCREENSHOTRESPONSE']._serialized_end=2153
+  _globals['_JUDGEREQUEST']._serialized_start=2156
+  _globals['_JUDGEREQUEST']._serialized_end=2315
+  _globals['_JUDGERESPONSE']._serialized_start=2317
+  _globals['_JUDGERESPONSE']._serialized_end=2409
+  _globals['_LISTBACKENDSREQUEST']._serialized_start=2411
+  _globals['_LISTBACKENDSREQUEST']._serialized_end=2432
+  _globals['_BACKEND']._serialized_start=2434
+  _globals['_BACKEND']._serialized_end=2515
+  _globals['_LISTBACKENDSRESPONSE']._serialized_start=2517
+  _globals['_LISTBACKENDSRESPONSE']._serialized_end=2586
+  _globals['_LISTTASKSREQUEST']._serialized_start=2588
+  _globals['_LISTTASKSREQUEST']._serialized_end=2606
+  _globals['_TASKTEMPLATE']._serialized_start=2608
+  _globals['_TASKTEMPLATE']._serialized_end=2704
+  _globals['_LISTTASKSRESPONSE']._serialized_start=2706
+  _globals['_LISTTASKSRESPONSE']._serialized_end=2778
+  _globals['_WORLDMODELSERVICE']._serialized_start=3056
+  _globals['_WORLDMODELSERVICE']._serialized_end=3796
 # @@protoc_insertion_point(module_scope)

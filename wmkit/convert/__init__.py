@@ -1,0 +1,98 @@
+"""Domain types as protobuf messages, both ways; the only place that knows both.
+
+`x_to_pb` never fails on a valid domain value except for what the wire cannot carry.
+`x_from_pb` raises InvalidRequest (InvalidAction for actions) that names the field's path
+for an enum or oneof that is unset or unknown and for a value outside its range.
+"""
+
+from wmkit.convert.actions import action_from_pb, action_to_pb
+from wmkit.convert.pictures import (
+    element_from_pb,
+    element_to_pb,
+    image_from_pb,
+    image_request_from_pb,
+    image_request_to_pb,
+    image_to_pb,
+    rendering_from_pb,
+    rendering_to_pb,
+    screen_from_pb,
+    screen_to_pb,
+)
+from wmkit.convert.policy import (
+    GenerateCall,
+    generate_call_from_pb,
+    generate_call_to_pb,
+    generation_from_pb,
+    generation_to_pb,
+    info_from_pb,
+    info_to_pb,
+)
+from wmkit.convert.trainer import event_from_pb, event_to_pb, run_from_pb, run_to_pb
+from wmkit.convert.worldmodel import (
+    backend_from_pb,
+    backend_to_pb,
+    created_from_pb,
+    created_to_pb,
+    judgement_from_pb,
+    judgement_to_pb,
+    purpose_from_pb,
+    purpose_to_pb,
+    screenshot_from_pb,
+    screenshot_to_pb,
+    state_from_pb,
+    state_to_pb,
+    task_from_pb,
+    task_ref_from_pb,
+    task_ref_to_pb,
+    task_to_pb,
+    template_from_pb,
+    template_to_pb,
+    transition_from_pb,
+    transition_to_pb,
+)
+
+__all__ = [
+    "GenerateCall",
+    "action_from_pb",
+    "action_to_pb",
+    "backend_from_pb",
+    "backend_to_pb",
+    "created_from_pb",
+    "created_to_pb",
+    "element_from_pb",
+    "element_to_pb",
+    "event_from_pb",
+    "event_to_pb",
+    "generate_call_from_pb",
+    "generate_call_to_pb",
+    "generation_from_pb",
+    "generation_to_pb",
+    "image_from_pb",
+    "image_request_from_pb",
+    "image_request_to_pb",
+    "image_to_pb",
+    "info_from_pb",
+    "info_to_pb",
+    "judgement_from_pb",
+    "judgement_to_pb",
+    "purpose_from_pb",
+    "purpose_to_pb",
+    "rendering_from_pb",
+    "rendering_to_pb",
+    "run_from_pb",
+    "run_to_pb",
+    "screen_from_pb",
+    "screen_to_pb",
+    "screenshot_from_pb",
+    "screenshot_to_pb",
+    "state_from_pb",
+    "state_to_pb",
+    "task_from_pb",
+    "task_ref_from_pb",
+    "task_ref_to_pb",
+    "task_to_pb",
+    "template_from_pb",
+    "template_to_pb",
+    "transition_from_pb",
+    "transition_to_pb",
+]
