@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from blake3 import blake3
 from transformers import AutoConfig, AutoTokenizer
 from transformers import Qwen2_5_VLForConditionalGeneration as Qwen25
 from transformers import Qwen3VLForConditionalGeneration as Qwen3
 from transformers.utils import logging as transformers_logging
 
+from wmkit.blobs import digest
 from wmkit.domain.errors import BadCheckpoint
 from wmkit.modeling.chat import FRAMING, ChatEncoder
 from wmkit.modeling.images import EncodedPixels, ImageEncoder
 from wmkit.modeling.packing import Batch, PadSide, pack
+from wmkit.modeling.patches import use_linear_patches
 
 # Bars on stderr would break up the services' one-line logs.
 transformers_logging.disable_progress_bar()
@@ -99,6 +100,7 @@ def load(
             f"the weights in {path} lack {absent[0]}"
             + (f" and {len(absent) - 1} more" if len(absent) > 1 else "")
         )
+    use_linear_patches(model)
     model = model.to(device).eval()
     try:
         tokenizer = AutoTokenizer.from_pretrained(
@@ -175,7 +177,7 @@ def _processor_digest(chat: ChatEncoder, images: ImageEncoder) -> str:
         "tokenizer": json.loads(chat.specification),
         "images": images.settings,
     }
-    return blake3(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return digest(json.dumps(content, sort_keys=True).encode())
 
 
 def _pad_id(tokenizer: Any, chat: ChatEncoder) -> int:

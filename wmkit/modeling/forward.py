@@ -64,8 +64,9 @@ def embed(model: Any, batch: Batch, features: Sequence[Features]) -> dict[str, A
 def hidden_states(model: Any, batch: Batch) -> torch.Tensor:
     """Last hidden states [B, L, hidden] of a whole batch, without a cache."""
     features: list[Features] = []
-    if batch.pixel_values is not None and batch.image_grid_thw is not None:
-        features = encode_images(model, batch.pixel_values, batch.image_grid_thw)
+    pixel_values, grids = batch.pixel_values, batch.image_grid_thw
+    if pixel_values is not None and grids is not None:
+        features = encode_images(model, pixel_values, grids)
     out = model.model.language_model(
         **embed(model, batch, features),
         attention_mask=batch.attention_mask,

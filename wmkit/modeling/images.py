@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from blake3 import blake3
 from PIL import Image
 from transformers import AutoImageProcessor
 
+from wmkit.blobs import digest
 from wmkit.domain.errors import BadCheckpoint, InvalidRequest
 
 MAX_SOURCE_PX = 64_000_000
@@ -81,31 +81,31 @@ class ImageEncoder:
             "max_pixels": int(size["longest_edge"]),
         }
 
-    def cached(self, digest: str) -> EncodedPixels | None:
-        """The picture with this digest (BLAKE3 of its encoded bytes), if it is remembered."""
+    def cached(self, name: str) -> EncodedPixels | None:
+        """The picture with digest `name` (of its encoded bytes), if it is remembered."""
         with self._lock:
-            found = self._cache.get(digest)
+            found = self._cache.get(name)
             if found is not None:
-                self._cache.move_to_end(digest)
+                self._cache.move_to_end(name)
             return found
 
     def encode(self, data: bytes) -> EncodedPixels:
         """Raises InvalidRequest when `data` is no picture or one of an impossible shape."""
-        digest = blake3(data).hexdigest()
-        found = self.cached(digest)
+        name = digest(data)
+        found = self.cached(name)
         if found is not None:
             return found
-        encoded = self._encode(data, digest)
+        encoded = self._encode(data, name)
         with self._lock:
-            if digest not in self._cache:
-                self._cache[digest] = encoded
+            if name not in self._cache:
+                self._cache[name] = encoded
                 self._held += encoded.nbytes
             while self._held > self._cache_bytes and len(self._cache) > 1:
                 _, oldest = self._cache.popitem(last=False)
                 self._held -= oldest.nbytes
         return encoded
 
-    def _encode(self, data: bytes, digest: str) -> EncodedPixels:
+    def _encode(self, data: bytes, name: str) -> EncodedPixels:
         try:
             with Image.open(io.BytesIO(data)) as source:
                 if source.width * source.height > MAX_SOURCE_PX:
@@ -121,7 +121,7 @@ class ImageEncoder:
             raise InvalidRequest(f"the picture does not fit the model: {error}") from error
         t, h, w = (int(v) for v in out["image_grid_thw"][0])
         return EncodedPixels(
-            digest=digest,
+            digest=name,
             pixel_values=out["pixel_values"].to(torch.float32).contiguous(),
             grid_thw=(t, h, w),
             width_px=w * self.patch_size,

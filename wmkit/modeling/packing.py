@@ -23,9 +23,8 @@ Grid = tuple[int, int, int]
 class Batch:
     """B sequences padded to L tokens. Each distinct picture is held (and encoded) once.
 
-    `pixel_values` [patches, patch_dim] and `image_grid_thw` [U, 3] describe the U distinct
-    pictures; `image_index` [N] names the picture of each of the N placeholder runs, row by
-    row. `next_position` [B] is the rope position of the token after each sequence.
+    `images` are the U distinct pictures; `image_index` int64 [N] names the picture of each of
+    the N placeholder runs, row by row.
     """
 
     input_ids: torch.Tensor
@@ -36,12 +35,26 @@ class Batch:
     """int64 [3, B, L]: time, height, width; 0 on padding."""
     mm_token_type_ids: torch.Tensor
     """int32 [B, L], 1 on image placeholders."""
-    pixel_values: torch.Tensor | None
-    image_grid_thw: torch.Tensor | None
-    image_index: torch.Tensor
     next_position: torch.Tensor
-    image_digests: tuple[str, ...]
-    """Digest of each distinct picture."""
+    """int64 [B]: rope position of the token after each sequence."""
+    images: tuple[EncodedPixels, ...]
+    image_index: torch.Tensor
+
+    @property
+    def pixel_values(self) -> torch.Tensor | None:
+        """float32 [patches, patch_dim] of the distinct pictures."""
+        if not self.images:
+            return None
+        pixels = torch.cat([image.pixel_values for image in self.images])
+        return pixels.to(self.input_ids.device)
+
+    @property
+    def image_grid_thw(self) -> torch.Tensor | None:
+        """int64 [U, 3] of the distinct pictures."""
+        if not self.images:
+            return None
+        grids = [image.grid_thw for image in self.images]
+        return torch.tensor(grids, device=self.input_ids.device)
 
     @property
     def image_tokens(self) -> torch.Tensor:
@@ -103,17 +116,14 @@ def pack(
         positions[:, row, span] = place
         for image in images:
             index.append(distinct.setdefault(image.digest, (len(distinct), image))[0])
-    pictures = [image for _, image in distinct.values()]
     return Batch(
         input_ids=torch.from_numpy(ids),
         attention_mask=torch.from_numpy(mask),
         position_ids=torch.from_numpy(positions),
         mm_token_type_ids=torch.from_numpy(types),
-        pixel_values=torch.cat([p.pixel_values for p in pictures]) if pictures else None,
-        image_grid_thw=torch.tensor([p.grid_thw for p in pictures]) if pictures else None,
-        image_index=torch.tensor(index, dtype=torch.int64),
         next_position=torch.from_numpy(following),
-        image_digests=tuple(distinct),
+        images=tuple(image for _, image in distinct.values()),
+        image_index=torch.tensor(index, dtype=torch.int64),
     )
 
 
