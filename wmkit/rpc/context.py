@@ -21,7 +21,13 @@ def new_trace() -> str:
     return secrets.token_hex(8)
 
 
+def left_s() -> float | None:
+    """Seconds until the current call's caller gives up; None when it never does."""
+    end = deadline.get()
+    return None if end is None else max(end - time.monotonic(), 0.0)
+
+
 def remaining_s(default_s: float) -> float:
     """Seconds for a call made now: `default_s`, or less where the caller gives up earlier."""
-    end = deadline.get()
-    return default_s if end is None else max(min(default_s, end - time.monotonic()), 0.0)
+    left = left_s()
+    return default_s if left is None else min(default_s, left)

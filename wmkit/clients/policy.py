@@ -1,0 +1,57 @@
+"""Client of the policy service."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from wmr1.policy.v1 import policy_pb2 as pb
+from wmr1.policy.v1 import policy_pb2_grpc
+
+from wmkit import convert
+from wmkit.clients.base import Client
+from wmkit.domain.generation import Generation, PolicyInfo, Sampling, Turn
+
+_NO_IMAGES: Mapping[str, bytes] = MappingProxyType({})
+
+
+class PolicyClient(Client):
+    """`wmkit.ports.Policy` over gRPC. `timeout_s` covers waiting in the server's queue too."""
+
+    _what = "the policy"
+    _stub_class = policy_pb2_grpc.PolicyServiceStub
+
+    def __init__(self, address: str, *, timeout_s: float = 300.0, token: str | None = None) -> None:
+        super().__init__(address, timeout_s=timeout_s, token=token)
+
+    async def generate(
+        self,
+        turns: Sequence[Turn],
+        sampling: Sampling,
+        *,
+        policy_id: str = "",
+        min_version: int = 0,
+        request_id: str = "",
+        images: Mapping[str, bytes] = _NO_IMAGES,
+    ) -> Generation:
+        """Continue `turns`. Pictures travel as digests, or as bytes where `images` has them.
+
+        Raises InvalidRequest, StalePolicyVersion, Overloaded, EngineDown, DeadlineExpired.
+        """
+        call = convert.GenerateCall(
+            tuple(turns), sampling, policy_id, min_version, request_id, images
+        )
+        answer = await self._call(self._stub.Generate, convert.generate_call_to_pb(call))
+        return convert.generation_from_pb(answer)
+
+    async def update_weights(self, policy_id: str, version: int, weights_digest: str) -> int:
+        """Load weights from the blob store; returns the version that is loaded now.
+
+        Raises BadCheckpoint, StalePolicyVersion, NotFound.
+        """
+        request = pb.UpdateWeightsRequest(
+            policy_id=policy_id, version=version, weights_digest=weights_digest
+        )
+        loaded: int = (await self._call(self._stub.UpdateWeights, request)).version
+        return loaded
+
+    async def info(self) -> PolicyInfo:
+        return convert.info_from_pb(await self._call(self._stub.GetInfo, pb.GetInfoRequest()))
