@@ -43,7 +43,8 @@ def main() -> None:
     if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-"):
         print("usage: python -m wmkit.rpc.health ADDRESS [SERVICE]", file=sys.stderr)
         raise SystemExit(2)
-    found = asyncio.run(check(*sys.argv[1:]))
+    service = sys.argv[2] if len(sys.argv) == 3 else ""
+    found = asyncio.run(check(sys.argv[1], service))
     print(found)
     raise SystemExit(found != "SERVING")
 

@@ -1,0 +1,168 @@
+"""The world model without asyncio, for scripts and notebooks.
+
+    from wmkit.clients.sync import connect
+
+    with connect(worldmodel="localhost:50051") as world:
+        phone = world.create_state("clock.set_alarm", seed=7)
+        phone.save("before.png")
+        phone.step(Home()).save("after.png")
+
+A `Phone` is one immutable state: `step` and `imagine` return another one and leave it as it
+is. Calls run on a thread of their own with an event loop, so this works inside Jupyter.
+"""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from wmkit.clients.pictures import to_pil
+from wmkit.clients.worldmodel import WorldModelClient
+from wmkit.domain.actions import Action, Tap
+from wmkit.domain.tasks import Judgement, Task, TaskRef, TaskTemplate
+from wmkit.domain.transition import (
+    Backend,
+    Element,
+    FailureReason,
+    Image,
+    ImageRequest,
+    Outcome,
+    Purpose,
+    State,
+)
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PilImage
+
+T = TypeVar("T")
+
+
+def connect(
+    worldmodel: str = "localhost:50051", *, timeout_s: float = 60.0, token: str | None = None
+) -> "World":
+    """A connection to a world-model service; use it in a `with` block or `close` it."""
+    return World(worldmodel, timeout_s, token)
+
+
+class World:
+    """What a world-model service offers, as blocking calls."""
+
+    def __init__(self, address: str, timeout_s: float, token: str | None) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="wmr1-client", daemon=True
+        )
+        self._thread.start()
+        self._client = WorldModelClient(address, timeout_s=timeout_s, token=token)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._loop.is_closed():
+            return
+        self._wait(self._client.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def tasks(self) -> Sequence[TaskTemplate]:
+        return self._wait(self._client.list_tasks())
+
+    def backends(self) -> Sequence[Backend]:
+        return self._wait(self._client.list_backends())
+
+    def create_state(self, template: str, seed: int = 0, *, backend: str = "") -> "Phone":
+        """The phone as a task finds it. Raises UnknownTask, UnknownBackend."""
+        ref = TaskRef(template=template, seed=seed)
+        created = self._wait(self._client.create_state(ref, backend=backend))
+        return Phone(self, created.state, created.task)
+
+    def open_state(self, state_id: str) -> "Phone":
+        """A state by its id. Raises StateNotFound."""
+        return Phone(self, self._wait(self._client.get_state(state_id)), None)
+
+    def _wait(self, call: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(call, self._loop).result()
+
+
+class StepFailed(Exception):
+    """The simulated world has no next screen for this action; `reason` says why."""
+
+    def __init__(self, action: Action, reason: FailureReason | None) -> None:
+        super().__init__(f"{action.name} has no next screen: {reason}")
+        self.reason = reason
+
+
+class Phone:
+    """One immutable state of a phone. `outcome` tells how a step led here, None at the start."""
+
+    def __init__(
+        self, world: World, state: State, task: Task | None, outcome: Outcome | None = None
+    ) -> None:
+        self._world = world
+        self.state = state
+        self.task = task
+        self.outcome = outcome
+
+    @property
+    def goal(self) -> str:
+        """What the task asks for; empty for a state that was opened by its id."""
+        return self.task.goal if self.task else ""
+
+    @cached_property
+    def elements(self) -> tuple[Element, ...]:
+        """What is on the screen, boxes in CSS pixels."""
+        return self._world._wait(self._world._client.get_elements(self.state.state_id))
+
+    @cached_property
+    def screenshot(self) -> Image:
+        """The screen as PNG bytes at full size. Raises ValueError when it cannot be drawn."""
+        drawn = self._world._wait(
+            self._world._client.get_screenshot(self.state.state_id, ImageRequest())
+        )
+        if drawn.image is None:
+            raise ValueError(f"the screen cannot be drawn: {drawn.reason}")
+        return drawn.image
+
+    def pil(self) -> "PilImage":
+        """The screen as a Pillow image."""
+        return to_pil(self.screenshot)
+
+    def save(self, path: str | Path) -> None:
+        """Write the screen as PNG."""
+        Path(path).write_bytes(self.screenshot.data)
+
+    def step(self, action: Action, *, purpose: Purpose = Purpose.COMMIT, seed: int = 0) -> "Phone":
+        """The phone after `action`; this one stays as it is.
+
+        Raises StepFailed, InvalidAction for a point outside the screen.
+        """
+        world, state_id = self._world, self.state.state_id
+        found = world._wait(world._client.step(state_id, action, purpose=purpose, seed=seed))
+        if found.state is None:
+            raise StepFailed(action, found.reason)
+        return Phone(world, found.state, self.task, found.outcome)
+
+    def imagine(self, action: Action, *, seed: int = 0) -> "Phone":
+        """As `step`; the service counts it as imagined."""
+        return self.step(action, purpose=Purpose.IMAGINE, seed=seed)
+
+    def tap(self, element: Element) -> "Phone":
+        """Tap the middle of an element."""
+        return self.step(Tap(element.center(self.state.screen)))
+
+    def judge(self, *, answer: str | None = None, finish_status: str | None = None) -> Judgement:
+        """Is the task done here? Raises ValueError for a state without a task."""
+        if self.task is None:
+            raise ValueError("this state was opened by its id; there is no task to judge")
+        return self._world._wait(
+            self._world._client.judge(
+                self.task.ref, self.state.state_id, answer=answer, finish_status=finish_status
+            )
+        )
