@@ -4,11 +4,10 @@
 so that bytes and digests correspond one to one.
 """
 
-import json
 from functools import cache
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError, create_model
 
 from services.worldmodel.phone.app import App
 from services.worldmodel.phone.apps import APPS
@@ -28,7 +27,10 @@ VERSION = 1
 
 def dumps(phone: Phone) -> bytes:
     """Canonical JSON: equal phones, and only those, give equal bytes."""
-    apps = b",".join(b'"%s":%s' % (name.encode(), part.canonical) for name, part in phone.data)
+    apps = b",".join(
+        b'"%s":%s' % (name.encode(), part.canonical)
+        for name, part in sorted(phone.data, key=lambda entry: entry[0])
+    )
     return b'{"apps":{%s},"clock":%d,"launcher":%s,"nav":%s,"version":%d}' % (
         apps,
         phone.clock,
@@ -41,15 +43,15 @@ def dumps(phone: Phone) -> bytes:
 def loads(data: bytes) -> Phone:
     """The phone that `dumps` wrote. Raises ValueError on anything else."""
     try:
-        raw = json.loads(data)
+        stored = _stored().model_validate_json(data, strict=True)
         phone = Phone(
-            clock=_read(int, raw["clock"]),
-            launcher=_read(Launcher, raw["launcher"]),
-            nav=_read(Nav, raw["nav"]),
-            data=tuple((name, _read(APPS[name].data, raw["apps"][name])) for name in APPS),
+            clock=stored.clock,
+            launcher=stored.launcher,
+            nav=stored.nav,
+            data=tuple((name, getattr(stored.apps, name)) for name in APPS),
         )
         _check(phone)
-    except (KeyError, TypeError, ValidationError, UnicodeDecodeError, RecursionError) as error:
+    except (KeyError, ValidationError) as error:
         raise ValueError(f"not a phone: {type(error).__name__}: {error}") from None
     if dumps(phone) != data:
         raise ValueError("not a phone in canonical form")
@@ -87,9 +89,7 @@ def _check_page(app: App[Any], data: Part, stack: Stack) -> None:
 
 
 @cache
-def _adapter(kind: type) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
-
-
-def _read(kind: type, raw: Any) -> Any:
-    return _adapter(kind).validate_json(json.dumps(raw), strict=True)
+def _stored() -> Any:
+    """The type of the JSON, as a model that validates it."""
+    apps = create_model("Apps", **{name: (app.data, ...) for name, app in APPS.items()})  # type: ignore[call-overload]
+    return create_model("Stored", apps=(apps, ...), clock=int, launcher=Launcher, nav=Nav)

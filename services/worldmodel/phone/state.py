@@ -7,7 +7,7 @@ separate. Not here: what actions do (`reducer`) and what is drawn (`screen`).
 
 import json
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from blake3 import blake3
@@ -118,9 +118,13 @@ def plain(value: Any) -> Any:
     """Dataclasses and tuples as dicts and lists."""
     if isinstance(value, tuple):
         return [plain(item) for item in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    return value
+    names = _fields(value.__class__)
+    return {name: plain(getattr(value, name)) for name in names} if names else value
+
+
+@cache
+def _fields(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
 
 
 def set_toggle(

@@ -65,6 +65,7 @@ def row(
     mark: str = "",
     tone: str = "",
     icon: tuple[str, str] | None = None,
+    enabled: bool = True,
 ) -> Elements:
     """A list row. `on` gives it a switch; `mark` is a trailing glyph shown while `tone` is set.
 
@@ -77,7 +78,7 @@ def row(
     tone = tone or ("on" if on else "")
     top = line * CELL_H
     out = [
-        Element(id, "row", name, box, at, bool(key), on, key=key, tone=tone),
+        Element(id, "row", name, box, at, bool(key), on, enabled=enabled, key=key, tone=tone),
         Element(f"{id}:icon", "glyph", "", square(0, line, ICON), at, color=color, glyph=glyph),
     ]
     width = 770 - CELL_W if on is not None or mark else WIDTH - 40 - CELL_W

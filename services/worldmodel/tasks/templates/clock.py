@@ -32,7 +32,7 @@ def _turn(on: bool) -> Template:
 def _two(rng: Random, phone: Phone, _seed: int) -> Draft:
     clock: Clock = phone.of(APP)
     a, b = labels(rng, clock, 2)
-    words = wordings(("Turn on the alarms {} and {}.", "Switch {} and {} alarms on."), a, b)
+    words = wordings(("Turn on the alarms {} and {}.", "Switch the {} and {} alarms on."), a, b)
     start = clock.having(a, False).having(b, False)
     return change(phone, words, APP, start, start.having(a, True).having(b, True))
 

@@ -12,7 +12,7 @@ from services.worldmodel.tasks.template import Draft, Template, change, wordings
 APP = "Contacts"
 STAR = ("Star {}.", "Star {} in Contacts.")
 UNSTAR = ("Unstar {}.", "Unstar {} in Contacts.")
-CALL = ("Call {}.", "Phone {}.")
+CALL = ("Call {}.", "Make a call to {}.")
 PEOPLE = Frame("People")
 
 
