@@ -1,0 +1,76 @@
+"""Puts the trainer together: ports, the torch thread, the runs, the server."""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+from wmr1.trainer.v1 import trainer_pb2 as pb
+from wmr1.trainer.v1 import trainer_pb2_grpc as rpc
+
+from services.trainer.run import Ports
+from services.trainer.runs import Runs
+from services.trainer.servicer import TrainerServicer
+from services.trainer.settings import TrainerSettings
+from wmkit.blobs import open_blobs
+from wmkit.clients.policy import PolicyClient
+from wmkit.clients.worldmodel import WorldModelClient
+from wmkit.domain.errors import InvalidRequest
+from wmkit.queue.redis import RedisJobQueue
+from wmkit.rpc.server import serve
+
+SERVICE: str = pb.DESCRIPTOR.services_by_name["TrainerService"].full_name
+
+
+async def serve_trainer(settings: TrainerSettings) -> None:
+    """Serve until told to stop; a run that is still going is ended with its summary."""
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    stack = AsyncExitStack()
+
+    async def register(server: Any) -> Sequence[str]:
+        runs = await open_runs(settings, stack)
+        worker = asyncio.create_task(runs.work())
+
+        async def stop() -> None:
+            worker.cancel()
+            with suppress(asyncio.CancelledError):
+                await worker
+            await runs.close()
+
+        stack.push_async_callback(stop)
+        rpc.add_TrainerServiceServicer_to_server(TrainerServicer(runs), server)
+        return [SERVICE]
+
+    await serve(settings, "trainer", register, stack.aclose)
+
+
+async def open_runs(settings: TrainerSettings, stack: AsyncExitStack) -> Runs:
+    """The runs of a folder, connected to the rest of the system; `stack` closes it all.
+
+    Raises InvalidRequest for a folder or a device that cannot be used.
+    """
+    folder = Path(settings.runs)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidRequest(f"WMR1_RUNS={folder}: {error.strerror}", "runs") from None
+    try:
+        torch.empty(0, device=settings.device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidRequest(f"WMR1_DEVICE={settings.device}: {reason}", "device") from None
+    thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="torch")
+    stack.callback(thread.shutdown)
+    ports = Ports(
+        queue=await stack.enter_async_context(RedisJobQueue(settings.redis_url)),
+        blobs=open_blobs(settings.blobs),
+        policy=await stack.enter_async_context(PolicyClient(settings.policy)),
+        world=await stack.enter_async_context(WorldModelClient(settings.worldmodel)),
+    )
+    runs = Runs(folder, ports, thread=thread, device=settings.device)
+    runs.restore()
+    return runs

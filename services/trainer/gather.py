@@ -1,0 +1,173 @@
+"""Plays episodes through the job queue: submits jobs, waits until each has ended, and
+reads the trajectories of the accepted ones.
+
+It neither plays nor judges an episode, and it never gives up on a single one: a job ends
+as the queue says (accepted, masked, dead).
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import structlog
+
+from wmkit.domain.episode import Job, Result, ResultStatus, Trajectory
+from wmkit.domain.errors import NotFound, Overloaded, Unavailable, WMError
+from wmkit.domain.tasks import Verdict
+from wmkit.ports import BlobStore, Delivery, JobQueue
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+K = TypeVar("K")
+
+SUBMIT_CHUNK = 32
+BLOCK_MS = 500
+PAUSE_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A job that has ended. `trajectory` is there exactly when it was accepted."""
+
+    job: Job
+    result: Result
+    trajectory: Trajectory | None = None
+
+    @property
+    def valid(self) -> bool:
+        """Accepted, with a verdict of success or failure: may enter a group's statistics."""
+        return self.trajectory is not None and self.trajectory.judgement.verdict != Verdict.UNSURE
+
+    @property
+    def success(self) -> bool:
+        return self.trajectory is not None and self.trajectory.judgement.verdict == Verdict.SUCCESS
+
+
+async def patiently(call: Callable[[], Awaitable[T]], patience_s: float) -> T:
+    """Repeat an idempotent call while infrastructure is down, for at most `patience_s`."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            return await call()
+        except (Unavailable, Overloaded) as error:
+            if time.monotonic() + error.retry_after_s > deadline:
+                raise
+            log.warning("retrying", error=error.message)
+            await asyncio.sleep(error.retry_after_s)
+
+
+class Collector:
+    """The run's side of the job queue. Raises Unavailable when nothing ends for `stall_s`."""
+
+    def __init__(
+        self,
+        run_id: str,
+        queue: JobQueue,
+        blobs: BlobStore,
+        *,
+        stall_s: float,
+        on_episode: Callable[[Episode], None],
+    ) -> None:
+        self._run_id = run_id
+        self._queue = queue
+        self._blobs = blobs
+        self._stall_s = stall_s
+        self._on_episode = on_episode
+        self._cursor = "0"
+        self._outstanding: dict[str, Job] = {}
+
+    async def play(
+        self,
+        jobs: Sequence[Job],
+        keep: Callable[[Episode], K],
+        progress: Callable[[int, int], None],
+    ) -> list[K]:
+        """Play all jobs; what `keep` makes of their episodes comes back in the order of the
+        jobs (so that an evaluation need not hold every trajectory at once)."""
+        waiting = list(jobs)
+        ended: dict[str, K] = {}
+        last = time.monotonic()
+        progress(0, len(jobs))
+        while waiting or self._outstanding:
+            try:
+                waiting = await self._submit(waiting)
+                block_ms = BLOCK_MS if not waiting else BLOCK_MS // 10
+                results, self._cursor = await self._queue.results(
+                    self._run_id, self._cursor, 256, block_ms
+                )
+            except Unavailable as error:
+                log.warning("the job queue does not answer", error=error.message)
+                results = ()
+                await asyncio.sleep(PAUSE_S)
+            for episode in await self._read(results):
+                ended[episode.job.job_id] = keep(episode)
+                last = time.monotonic()
+            if results:
+                progress(len(ended), len(jobs))
+            elif time.monotonic() - last > self._stall_s:
+                raise Unavailable(
+                    f"no episode has ended for {self._stall_s:g} s ({len(ended)} of {len(jobs)} "
+                    "have): is a rollout worker running, and do policy and world model answer?"
+                )
+        return [ended[job.job_id] for job in jobs]
+
+    async def abandon(self, reason: str) -> None:
+        """End as dead what has not ended, so that the ledger balances.
+
+        A worker that still plays such a job finds it ended; a job that ended just now keeps
+        its own result.
+        """
+        for job in self._outstanding.values():
+            result = Result(
+                job_id=job.job_id,
+                run_id=job.run_id,
+                phase=job.phase,
+                group=job.group,
+                member=job.member,
+                status=ResultStatus.DEAD,
+                reason=reason,
+            )
+            # "0-0" is never the id of a stream entry: there is none of ours to acknowledge.
+            await self._queue.finish(Delivery("0-0", job, 0), result)
+        while True:
+            results, self._cursor = await self._queue.results(self._run_id, self._cursor, 256, 0)
+            if not results:
+                break
+            await self._read(results)
+        self._outstanding.clear()
+
+    async def _submit(self, waiting: list[Job]) -> list[Job]:
+        """Submit as much as the queue admits; returns the rest."""
+        while waiting:
+            chunk = waiting[:SUBMIT_CHUNK]
+            # Known before they are asked for: a call that fails may have come through.
+            self._outstanding.update((job.job_id, job) for job in chunk)
+            try:
+                await self._queue.submit(chunk)
+            except Overloaded:
+                break
+            waiting = waiting[SUBMIT_CHUNK:]
+        return waiting
+
+    async def _read(self, results: Sequence[Result]) -> list[Episode]:
+        known = [result for result in results if result.job_id in self._outstanding]
+        episodes = await asyncio.gather(*(self._episode(result) for result in known))
+        for episode in episodes:
+            del self._outstanding[episode.job.job_id]
+            self._on_episode(episode)
+        return episodes
+
+    async def _episode(self, result: Result) -> Episode:
+        job = self._outstanding[result.job_id]
+        if result.status != ResultStatus.ACCEPTED:
+            return Episode(job, result)
+        try:
+            data = await patiently(lambda: self._blobs.get(result.trajectory), self._stall_s)
+        except NotFound:
+            raise WMError(
+                f"the trajectory of job {result.job_id} is not in the blob store; do trainer "
+                "and rollout workers share one (WMR1_BLOBS)?"
+            ) from None
+        return Episode(job, result, Trajectory.model_validate_json(data))

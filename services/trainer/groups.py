@@ -1,0 +1,139 @@
+"""From a phase of training episodes to samples with advantages, and what they tell.
+
+Who counts: members with a verdict. Groups with fewer than two of them are dropped and
+their task is asked for again; groups whose rewards are all equal teach nothing and are
+dropped too. Both are counted.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from services.trainer.batches import Sample, samples_of
+from services.trainer.gather import Episode
+from services.trainer.recipe import Recipe
+from wmkit.domain import advantages
+from wmkit.domain.episode import Ending, Trajectory
+from wmkit.domain.rewards import Member, group_rewards
+from wmkit.domain.tasks import TaskRef, Verdict
+
+
+@dataclass(slots=True)
+class Harvest:
+    """What a phase of training episodes yields."""
+
+    samples: list[Sample] = field(default_factory=list)
+    again: list[TaskRef] = field(default_factory=list)
+    """Tasks of groups with fewer than two valid members."""
+    metrics: dict[str, float] = field(default_factory=dict)
+
+
+def harvest(episodes: Sequence[Episode], recipe: Recipe, version: int, seed: int) -> Harvest:
+    """Group the episodes, reward them within their groups, and keep what teaches.
+
+    `version` is the policy version they must all have been sampled from; an episode with a
+    token of another one is stale, counted, and left out. `seed` decides the permutation of
+    the shuffled control.
+    """
+    out = Harvest()
+    groups: dict[int, list[Trajectory]] = defaultdict(list)
+    stale = 0
+    for episode in episodes:
+        members = groups[episode.job.group]
+        if episode.trajectory is not None and episode.valid:
+            if is_on_policy(episode.trajectory, version):
+                members.append(episode.trajectory)
+            else:
+                stale += 1
+    tasks = {episode.job.group: episode.job.task for episode in episodes}
+    shuffle = random.Random(seed)
+    too_small = flat = 0
+    rewards = []
+    for group, members in groups.items():
+        if len(members) < 2:
+            too_small += 1
+            out.again.append(tasks[group])
+            continue
+        graded = group_rewards(
+            [
+                Member(
+                    success=succeeded(member),
+                    length=member.length,
+                    calls=member.calls,
+                    useful_calls=member.useful_calls,
+                    name=member.job.job_id,
+                )
+                for member in members
+            ],
+            step_limit=members[0].task.step_limit,
+            n_max=recipe.episode.max_calls,
+            shaping=recipe.reward.shaping,
+            wm_term=recipe.reward.wm_term,
+            alpha=recipe.reward.alpha,
+            beta=recipe.reward.beta,
+            gamma=recipe.reward.gamma,
+        )
+        rewards += graded
+        totals = [reward.total for reward in graded]
+        if recipe.control == "shuffle_rewards":
+            shuffle.shuffle(totals)
+        if not advantages.has_spread(totals):
+            flat += 1
+            continue
+        values = advantages.ADVANTAGES[recipe.advantage.kind](totals)
+        for member, advantage in zip(members, values, strict=True):
+            out.samples += samples_of(member, advantage)
+    valid = [member for members in groups.values() for member in members]
+    out.metrics = {
+        "groups": len(groups),
+        "groups_used": len(groups) - too_small - flat,
+        "groups_dropped_size": too_small,
+        "groups_dropped_spread": flat,
+        "groups_solved": sum(bool(g) and all(map(succeeded, g)) for g in groups.values()),
+        "groups_failed": sum(bool(g) and not any(map(succeeded, g)) for g in groups.values()),
+        "episodes_stale": stale,
+        "reward": _mean([reward.total for reward in rewards]),
+        "reward_length": _mean([reward.length for reward in rewards]),
+        "reward_wm": _mean([reward.wm for reward in rewards]),
+        **behaviour(valid),
+    }
+    return out
+
+
+def behaviour(trajectories: Sequence[Trajectory]) -> dict[str, float]:
+    """How the policy behaved: success, length, thinking and world-model calls, as means."""
+    steps = [step for t in trajectories for step in t.steps]
+    asked = [call for step in steps for call in step.imagined]
+    answered = sum(call.answered for call in asked)
+    return {
+        "success": _mean([succeeded(t) for t in trajectories]),
+        "length": _mean([t.length for t in trajectories]),
+        "calls": _mean([t.calls for t in trajectories]),
+        "calls_per_step": answered / len(steps) if steps else 0.0,
+        "calls_refused": 1 - answered / len(asked) if asked else 0.0,
+        "calls_useful": sum(t.useful_calls for t in trajectories) / answered if answered else 0.0,
+        "unparsable": _mean([t.ending == Ending.UNPARSABLE for t in trajectories]),
+        "tokens_per_episode": _mean(
+            [sum(sum(step.segment.mask) for step in t.steps) for t in trajectories]
+        ),
+    }
+
+
+def succeeded(trajectory: Trajectory) -> bool:
+    return trajectory.judgement.verdict == Verdict.SUCCESS
+
+
+def is_on_policy(trajectory: Trajectory, version: int) -> bool:
+    """Whether every sampled token comes from exactly this policy version."""
+    return all(
+        token_version == version
+        for step in trajectory.steps
+        for token_version, sampled in zip(step.segment.versions, step.segment.mask, strict=True)
+        if sampled
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fmean(values) if values else 0.0

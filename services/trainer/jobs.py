@@ -1,0 +1,108 @@
+"""Which episodes a run asks for: training tasks, held-out instances, and all their seeds.
+
+Everything follows from the recipe's seed, so a run can be asked for again.
+"""
+
+import hashlib
+import random
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from services.trainer.recipe import Recipe, Tasks
+from wmkit.domain.episode import Job
+from wmkit.domain.tasks import TaskRef
+
+
+def stable_seed(*parts: object) -> int:
+    """A seed in [0, 2^31) that depends on its parts alone, not on the process."""
+    digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") & 0x7FFF_FFFF
+
+
+class TaskSampler:
+    """Draws training tasks: templates in shuffled rounds, so that none starves; seeds at
+    random, none twice before the range is used up."""
+
+    def __init__(self, tasks: Tasks, seed: int) -> None:
+        self._tasks = tasks
+        self._random = random.Random(stable_seed(seed, "tasks"))
+        self._round: list[str] = []
+        self._drawn: dict[str, set[int]] = {name: set() for name in tasks.templates}
+        self._again: deque[TaskRef] = deque()
+
+    def draw(self, count: int) -> list[TaskRef]:
+        """The next `count` tasks, those that were put back first."""
+        return [self._again.popleft() if self._again else self._next() for _ in range(count)]
+
+    def put_back(self, tasks: Iterable[TaskRef]) -> None:
+        """Queue again the tasks whose groups were lost to infrastructure."""
+        self._again.extend(tasks)
+
+    def _next(self) -> TaskRef:
+        if not self._round:
+            self._round = list(self._tasks.templates)
+            self._random.shuffle(self._round)
+        template = self._round.pop()
+        start, stop = self._tasks.train_seeds
+        drawn = self._drawn[template]
+        if len(drawn) == stop - start:
+            drawn.clear()
+        seed = self._random.randrange(start, stop)
+        while seed in drawn:
+            seed = seed + 1 if seed + 1 < stop else start
+        drawn.add(seed)
+        return TaskRef(template=template, seed=seed)
+
+
+def held_out(tasks: Tasks) -> list[TaskRef]:
+    """The `eval_n` instances of an evaluation; the same for every run seed."""
+    names, start = tasks.templates, tasks.eval_seeds[0]
+    return [
+        TaskRef(template=names[i % len(names)], seed=start + i // len(names))
+        for i in range(tasks.eval_n)
+    ]
+
+
+def train_jobs(
+    recipe: Recipe, run_id: str, iteration: int, version: int, tasks: Sequence[TaskRef]
+) -> list[Job]:
+    """`group_size` episodes of every task; group g plays `tasks[g]`."""
+    phase = f"train-{iteration}"
+    return [
+        Job(
+            job_id=f"{run_id}/{phase}/{group}/{member}",
+            run_id=run_id,
+            phase=phase,
+            task=task,
+            group=group,
+            member=member,
+            seed=stable_seed(recipe.seed, phase, group, member),
+            transition_seed=stable_seed(recipe.seed, phase, group),
+            policy_id=run_id,
+            min_version=version,
+            spec=recipe.episode,
+        )
+        for group, task in enumerate(tasks)
+        for member in range(recipe.schedule.group_size)
+    ]
+
+
+def eval_jobs(recipe: Recipe, run_id: str, phase: str, version: int) -> list[Job]:
+    """One greedy episode of every held-out instance; transition seeds do not depend on the
+    phase, so before and after meet the same world."""
+    return [
+        Job(
+            job_id=f"{run_id}/{phase}/{index}/0",
+            run_id=run_id,
+            phase=phase,
+            task=task,
+            group=index,
+            member=0,
+            seed=stable_seed("evaluate", index),
+            transition_seed=stable_seed("evaluate", index),
+            policy_id=run_id,
+            min_version=version,
+            spec=recipe.eval_episode,
+        )
+        for index, task in enumerate(held_out(recipe.tasks))
+    ]

@@ -1,0 +1,238 @@
+"""The model, its optimizer and the update step. Synchronous: one thread owns a Learner.
+
+It plays nothing and talks to no service; pictures come as encoded bytes by digest.
+"""
+
+import copy
+import random
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from services.trainer import losses
+from services.trainer.batches import Sample, micro_batches
+from services.trainer.recipe import Recipe
+from services.trainer.tally import Tally
+from wmkit.domain.errors import WMError
+from wmkit.modeling.checkpoint import load, save
+from wmkit.modeling.forward import forward_logprobs
+from wmkit.modeling.images import EncodedPixels
+from wmkit.modeling.packing import Batch
+from wmkit.modeling.weights import weights_to_bytes
+
+
+class BadSample(WMError):
+    """A sample that cannot be trained on: not finite, or not what was sampled."""
+
+
+class Stopped(WMError):
+    """The run was cancelled between two forward passes; the weights are those before."""
+
+
+class Learner:
+    """AdamW on the checkpoint of a recipe.
+
+    Raises BadCheckpoint when the folder cannot be loaded.
+    """
+
+    def __init__(self, recipe: Recipe, *, device: str = "cpu") -> None:
+        torch.manual_seed(recipe.seed)
+        self.recipe = recipe
+        self.device = device
+        self.loaded = load(recipe.checkpoint, device=device)
+        self.model = self.loaded.model
+        self.model.train()
+        self.stop = threading.Event()
+        """Set from another thread to end a running update early."""
+        self.optimizer = _adamw(self.model, recipe)
+        self._steps = 0
+        self._random = random.Random(recipe.seed)
+        self._reference = None
+        if recipe.loss.kl_beta > 0:
+            self._reference = copy.deepcopy(self.model).eval().requires_grad_(False)
+
+    @property
+    def processor(self) -> str:
+        """Digest of image processor and tokenizer, to compare with the policy's."""
+        return str(self.loaded.processor_digest)
+
+    def weights(self) -> bytes:
+        """The weights as safetensors, for the policy service."""
+        return weights_to_bytes(self.model)
+
+    def save(self, folder: Path) -> None:
+        """Write a complete checkpoint folder."""
+        save(self.loaded, folder)
+
+    def update(self, samples: Sequence[Sample], images: Mapping[str, bytes]) -> dict[str, float]:
+        """Train on an iteration's samples; `images` holds every picture they name.
+
+        Returns metrics (see docs/metrics.md). Raises BadSample, before any weight has
+        changed in the current optimizer step, for a sample that is not finite or does not
+        match its pictures; Stopped when `stop` was set.
+        """
+        started = time.perf_counter()
+        optimizer = self.recipe.optimizer
+        tally = Tally()
+        on_policy = True
+        for _ in range(optimizer.epochs):
+            order = list(samples)
+            # One step over everything needs no shuffling, and the sum's order stays fixed.
+            if optimizer.minibatches > 1:
+                self._random.shuffle(order)
+            parts = [order[i :: optimizer.minibatches] for i in range(optimizer.minibatches)]
+            for part in filter(None, parts):
+                self._step(part, samples, images, tally, on_policy)
+                on_policy = False
+        elapsed = time.perf_counter() - started
+        metrics = tally.metrics()
+        metrics["tokens_per_s"] = sum(len(s.token_ids) for s in samples) / elapsed
+        return metrics
+
+    def _step(
+        self,
+        part: Sequence[Sample],
+        iteration: Sequence[Sample],
+        images: Mapping[str, bytes],
+        tally: Tally,
+        on_policy: bool,
+    ) -> None:
+        recipe = self.recipe
+        weights = losses.token_weights(
+            recipe.loss.aggregation,
+            [s.sampled for s in part],
+            [s.episode for s in part],
+            step_share=1 / recipe.optimizer.minibatches,
+            iteration_tokens=sum(s.sampled for s in iteration),
+            constant_tokens=recipe.loss.constant_tokens,
+        )
+        self.optimizer.zero_grad(set_to_none=True)
+        step_loss = 0.0
+        lengths = [len(s.token_ids) for s in part]
+        for indices in micro_batches(lengths, recipe.optimizer.micro_batch_tokens):
+            if self.stop.is_set():
+                raise Stopped("the update was stopped")
+            chosen = [part[i] for i in indices]
+            loss = self.loss(chosen, [weights[i] for i in indices], images, tally, on_policy)
+            loss.backward()  # type: ignore[no-untyped-call]
+            step_loss += loss.item()
+        norm = torch.nn.utils.clip_grad_norm_(
+            self.model.parameters(), recipe.optimizer.grad_clip
+        ).item()
+        if not torch.isfinite(torch.tensor(norm)):
+            raise BadSample(f"the gradient is not finite; {self._culprit(part, weights, images)}")
+        self._steps += 1
+        lr = recipe.optimizer.lr * min(1.0, self._steps / max(1, recipe.optimizer.warmup))
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
+        self.optimizer.step()
+        tally.step(step_loss, norm, lr)
+
+    def loss(
+        self,
+        samples: Sequence[Sample],
+        weights: Sequence[float],
+        images: Mapping[str, bytes],
+        tally: Tally,
+        on_policy: bool,
+    ) -> Tensor:
+        """The weighted loss (a scalar with gradient) of one micro-batch."""
+        recipe = self.recipe
+        batch, select = self.pack(samples, images)
+        temperature = recipe.episode.temperature
+        logprobs = forward_logprobs(self.model, batch, select, temperature)
+        counts = torch.tensor([s.sampled for s in samples])
+        old = torch.tensor(
+            [p for s in samples for p, m in zip(s.logprobs, s.mask, strict=True) if m],
+            device=self.device,
+        )
+
+        def spread(values: Sequence[float]) -> Tensor:
+            return torch.tensor(values).repeat_interleave(counts).to(self.device)
+
+        token = losses.policy_losses(
+            logprobs, old, spread([s.advantage for s in samples]), recipe.loss
+        )
+        values = token.loss
+        divergence = None
+        if self._reference is not None:
+            with torch.no_grad():
+                reference = forward_logprobs(self._reference, batch, select, temperature)
+            divergence = losses.k3(logprobs, reference)
+            values = values + recipe.loss.kl_beta * divergence
+        finite = torch.isfinite(values)
+        if not bool(finite.all()):
+            row = int(torch.arange(len(samples)).repeat_interleave(counts)[~finite.cpu()][0])
+            raise BadSample(f"the loss of {samples[row].name} is not finite")
+        tally.tokens(token, logprobs.detach(), old, divergence, on_policy)
+        return (values * spread(weights)).sum()
+
+    def pack(self, samples: Sequence[Sample], images: Mapping[str, bytes]) -> tuple[Batch, Tensor]:
+        """The batch of `samples` and bool [B, L], true on exactly their sampled tokens.
+
+        Raises BadSample for a sample that does not match its pictures.
+        """
+        for sample in samples:
+            if sample.mask[0]:
+                raise BadSample(f"{sample.name} begins with a sampled token: it has no prompt")
+        pixels = [self._pixels(sample, images) for sample in samples]
+        try:
+            batch = self.loaded.pack(
+                [s.token_ids for s in samples], pixels, names=[s.name for s in samples]
+            )
+        except ValueError as error:
+            raise BadSample(str(error)) from error
+        select = torch.zeros_like(batch.input_ids, dtype=torch.bool)
+        for row, sample in enumerate(samples):
+            select[row, : len(sample.mask)] = torch.tensor(sample.mask, dtype=torch.bool)
+        return batch, select
+
+    def _pixels(self, sample: Sample, images: Mapping[str, bytes]) -> list[EncodedPixels]:
+        """Raises BadSample when processor or patch grid are not those of sampling."""
+        if sample.processor != self.processor:
+            raise BadSample(
+                f"{sample.name} was sampled with processor {sample.processor[:12]}, but the "
+                f"trainer's is {self.processor[:12]}"
+            )
+        encoder = self.loaded.images
+        out = []
+        for ref in sample.images:
+            encoded = encoder.cached(ref.digest) or encoder.encode(images[ref.digest])
+            if encoded.grid_thw != ref.grid_thw:
+                raise BadSample(
+                    f"{sample.name}: picture {ref.digest[:12]} was sampled as {ref.grid_thw} "
+                    f"patches, but is {encoded.grid_thw} here"
+                )
+            out.append(encoded)
+        return out
+
+    def _culprit(
+        self, samples: Sequence[Sample], weights: Sequence[float], images: Mapping[str, bytes]
+    ) -> str:
+        """Find, one by one, the sample whose gradient is not finite; the run ends anyway."""
+        for sample, weight in zip(samples, weights, strict=True):
+            self.optimizer.zero_grad(set_to_none=True)
+            self.loss([sample], [weight], images, Tally(), False).backward()  # type: ignore[no-untyped-call]
+            gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+            if not all(bool(torch.isfinite(g).all()) for g in gradients):
+                return f"it comes from {sample.name}"
+        return "no single sample is to blame"
+
+
+def _adamw(model: Any, recipe: Recipe) -> torch.optim.AdamW:
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    groups: list[dict[str, Any]] = [
+        {"params": [p for p in parameters if p.dim() >= 2]},
+        {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(
+        groups,
+        lr=recipe.optimizer.lr,
+        betas=recipe.optimizer.betas,
+        weight_decay=recipe.optimizer.weight_decay,
+    )

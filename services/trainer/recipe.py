@@ -1,0 +1,196 @@
+"""A training run as one TOML file: every setting, its default and its limits.
+
+Reading and writing the file is `services.trainer.recipe_toml`; nothing here touches a disk.
+"""
+
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from wmkit.domain.episode import EpisodeSpec
+
+Control = Literal["none", "shuffle_rewards"]
+Aggregation = Literal["grpo", "dapo", "bnpo", "dr_grpo"]
+Positive = Annotated[float, Field(gt=0)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+
+class Tasks(Section):
+    """Which task instances are trained on and which are held out."""
+
+    templates: tuple[str, ...] = Field(min_length=1)
+    """Names of task templates; `wmr1 tasks` lists them."""
+    train_seeds: tuple[int, int] = (0, 1_000_000)
+    """Half-open range [from, to) of the seeds that are trained on."""
+    eval_seeds: tuple[int, int] = (1_000_000, 2_000_000)
+    """Half-open range of held-out seeds; must not overlap the training range."""
+    eval_n: int = Field(256, ge=1)
+    """Held-out instances, spread evenly over the templates, the same before and after."""
+
+    @field_validator("templates")
+    @classmethod
+    def _no_template_twice(cls, templates: tuple[str, ...]) -> tuple[str, ...]:
+        twice = sorted({name for name in templates if templates.count(name) > 1})
+        if twice:
+            raise ValueError(f"names {twice[0]!r} twice")
+        return templates
+
+    @field_validator("train_seeds", "eval_seeds")
+    @classmethod
+    def _a_range(cls, seeds: tuple[int, int]) -> tuple[int, int]:
+        if not 0 <= seeds[0] < seeds[1]:
+            raise ValueError(f"must be [from, to) with 0 <= from < to, is {list(seeds)}")
+        return seeds
+
+    @model_validator(mode="after")
+    def _held_out(self) -> Self:
+        (a, b), (c, d) = self.train_seeds, self.eval_seeds
+        if a < d and c < b:
+            raise ValueError(
+                f"train_seeds [{a}, {b}) and eval_seeds [{c}, {d}) overlap, "
+                "so the evaluation would not be held out"
+            )
+        if -(-self.eval_n // len(self.templates)) > d - c:
+            raise ValueError(f"eval_seeds has too few seeds for eval_n = {self.eval_n}")
+        return self
+
+
+class Schedule(Section):
+    """How long the run trains and on how many episodes an update stands."""
+
+    iterations: int = Field(1000, ge=0)
+    """At most this many updates; 0 only evaluates."""
+    max_train_s: float = Field(0, ge=0)
+    """Start no iteration after this many seconds of training; 0 sets no limit."""
+    groups: int = Field(8, ge=1)
+    """Tasks per iteration."""
+    group_size: int = Field(8, ge=2)
+    """Episodes per task: N of the group."""
+    stall_s: Positive = 180.0
+    """Fail the run when no episode ends for this long (no worker is alive, for instance)."""
+
+
+class Reward(Section):
+    """R = alpha * success + beta * R_L + gamma * R_WM; see `wmkit.domain.rewards`."""
+
+    shaping: Literal["paper", "gated"] = "gated"
+    """`gated` gives failures 0; `paper` also grades the length of failures."""
+    wm_term: Literal["none", "paper", "useful"] = "none"
+    """Whether and how world-model calls enter the reward."""
+    alpha: float = Field(1.0, ge=0)
+    """Weight of success."""
+    beta: float = Field(0.5, ge=0)
+    """Weight of the length term R_L."""
+    gamma: float = Field(0.1, ge=0)
+    """Weight of the world-model term R_WM."""
+
+    @model_validator(mode="after")
+    def _one_term(self) -> Self:
+        if self.shaping == "paper" and self.wm_term == "useful":
+            raise ValueError(
+                'shaping = "paper" has the paper\'s world-model term; "useful" goes with "gated"'
+            )
+        return self
+
+
+class Advantage(Section):
+    """From a group's rewards to its advantages; see `wmkit.domain.advantages`."""
+
+    kind: Literal["grpo", "dr_grpo", "rloo"] = "grpo"
+    """`grpo` divides by the group's standard deviation, `dr_grpo` does not."""
+
+
+class Loss(Section):
+    """The clipped policy-gradient loss; see `services.trainer.losses`."""
+
+    aggregation: Aggregation = "dapo"
+    """How token losses are averaged: per episode (`grpo`), over tokens of the iteration
+    (`dapo`) or of the optimizer step (`bnpo`), or by a constant (`dr_grpo`)."""
+    clip_low: float = Field(0.2, gt=0, lt=1)
+    """The ratio is clipped below at 1 - clip_low."""
+    clip_high: Positive = 0.28
+    """The ratio is clipped above at 1 + clip_high."""
+    dual_clip: float = Field(3.0, gt=1)
+    """Bound on the ratio where the advantage is negative."""
+    kl_beta: float = Field(0.0, ge=0)
+    """Weight of the k3 divergence from the base weights; 0 keeps no reference model."""
+    constant_tokens: int = Field(512, ge=1)
+    """Tokens per episode by which `dr_grpo` divides."""
+    gap_alarm: Positive = 0.01
+    """Warn when mean |delta log p| between sampler and trainer exceeds this many nats."""
+
+
+class Optimizer(Section):
+    """AdamW."""
+
+    lr: Positive = 1e-6
+    """Learning rate after the warm-up."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """Decay of the two moments, each in [0, 1)."""
+    weight_decay: float = Field(0.01, ge=0)
+    """Applied to matrices only."""
+    grad_clip: Positive = 1.0
+    """Largest norm of the whole gradient."""
+    warmup: int = Field(3, ge=0)
+    """Optimizer steps over which the learning rate rises linearly."""
+    epochs: int = Field(1, ge=1)
+    """Passes over an iteration's samples."""
+    minibatches: int = Field(1, ge=1)
+    """Optimizer steps per pass."""
+    micro_batch_tokens: int = Field(16384, ge=1)
+    """Padded tokens in one forward pass; decides memory, never the gradient."""
+
+    @field_validator("betas")
+    @classmethod
+    def _betas(cls, betas: tuple[float, float]) -> tuple[float, float]:
+        if not all(0 <= beta < 1 for beta in betas):
+            raise ValueError(f"must both lie in [0, 1), are {list(betas)}")
+        return betas
+
+
+class Recipe(Section):
+    """One run. Unknown keys are refused."""
+
+    name: str = "run"
+    """Begins the run id: letters, digits, `-` and `_`."""
+    seed: int = Field(0, ge=0)
+    """Decides tasks, sampling seeds and the order of samples."""
+    checkpoint: str
+    """Folder of the starting weights (safetensors, tokenizer, image processor)."""
+    control: Control = "none"
+    """`shuffle_rewards` permutes rewards within each group: training must then not help."""
+    tasks: Tasks
+    schedule: Schedule = Schedule()
+    episode: EpisodeSpec = EpisodeSpec()
+    """How episodes are played; evaluation plays the same, greedily."""
+    reward: Reward = Reward()
+    advantage: Advantage = Advantage()
+    loss: Loss = Loss()
+    optimizer: Optimizer = Optimizer()
+
+    @field_validator("name")
+    @classmethod
+    def _usable_as_a_folder(cls, name: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
+            raise ValueError("may hold letters, digits, '-' and '_' only (at most 64)")
+        return name
+
+    @field_validator("episode")
+    @classmethod
+    def _explores(cls, episode: EpisodeSpec) -> EpisodeSpec:
+        if episode.temperature == 0:
+            raise ValueError(
+                "needs a temperature above 0: greedy episodes of one task are all the same"
+            )
+        return episode
+
+    @property
+    def eval_episode(self) -> EpisodeSpec:
+        """The training episode, played greedily."""
+        return self.episode.model_copy(update={"temperature": 0.0})

@@ -1,0 +1,261 @@
+"""One training run from the base weights to the report.
+
+    publish version 0 -> evaluate -> (play, reward, update, publish) * n -> evaluate -> report
+
+Strictly on-policy: an iteration's episodes are all sampled from the weights that it then
+updates. Runs on the event loop; whatever needs torch goes to one worker thread.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import structlog
+
+from services.trainer.batches import Sample
+from services.trainer.evaluation import Row, describe, row
+from services.trainer.events import EventLog
+from services.trainer.gather import Collector, Episode, patiently
+from services.trainer.groups import harvest
+from services.trainer.jobs import TaskSampler, eval_jobs, stable_seed, train_jobs
+from services.trainer.learner import Learner
+from services.trainer.recipe import Recipe
+from services.trainer.rundir import RunDir
+from services.trainer.summary import Findings
+from wmkit.domain.episode import ResultStatus
+from wmkit.domain.errors import InvalidRequest, NotFound, WMError
+from wmkit.domain.runs import RunEvent, RunStatus
+from wmkit.ports import BlobStore, JobQueue, Policy, WorldModel
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+PATIENCE_S = 60.0
+"""How long a peer may be away before the run fails."""
+FETCHES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The rest of the system, as a run sees it."""
+
+    queue: JobQueue
+    blobs: BlobStore
+    policy: Policy
+    world: WorldModel
+
+
+class Run:
+    """`execute` once; `findings` and the run folder hold what has been found so far."""
+
+    def __init__(
+        self,
+        run_id: str,
+        recipe: Recipe,
+        ports: Ports,
+        folder: RunDir,
+        events: EventLog,
+        *,
+        thread: Executor,
+        device: str = "cpu",
+    ) -> None:
+        self.run_id = run_id
+        self.recipe = recipe
+        self.findings = Findings()
+        self.version = -1
+        self.learner: Learner | None = None
+        self._ports = ports
+        self._folder = folder
+        self._events = events
+        self._thread = thread
+        self._device = device
+        self._collector = Collector(
+            run_id,
+            ports.queue,
+            ports.blobs,
+            stall_s=recipe.schedule.stall_s,
+            on_episode=self._record,
+        )
+
+    async def execute(self) -> None:
+        """Train. Raises WMError with the one sentence why the run cannot go on."""
+        learner = await self._in_thread(lambda: Learner(self.recipe, device=self._device))
+        self.learner = learner
+        await self._check_processor(learner)
+        await self._publish(learner)
+        self.findings.before = await self._evaluate("evaluate-before")
+        await self._train(learner)
+        self.findings.after = await self._evaluate("evaluate-after")
+
+    async def save_checkpoint(self) -> None:
+        """Write the weights as they are now."""
+        if (learner := self.learner) is not None:
+            await self._in_thread(lambda: self._folder.save_checkpoint(learner.save))
+
+    async def abandon(self, reason: str) -> None:
+        """End the jobs that are still out, when the run ends early."""
+        await self._collector.abandon(reason)
+
+    async def _train(self, learner: Learner) -> None:
+        schedule = self.recipe.schedule
+        sampler = TaskSampler(self.recipe.tasks, self.recipe.seed)
+        started = time.monotonic()
+        self._milestone("train", "training")
+        for iteration in range(1, schedule.iterations + 1):
+            elapsed = time.monotonic() - started
+            if schedule.max_train_s and elapsed >= schedule.max_train_s:
+                break
+            line = await self._iterate(learner, sampler, iteration)
+            line["elapsed_s"] = time.monotonic() - started
+            self.findings.iterations = iteration
+            self.findings.train_s = line["elapsed_s"]
+            self._folder.append_metrics(line)
+            self._milestone(
+                "train",
+                f"iteration {iteration}: success {line['success']:.2f}, reward "
+                f"{line['reward']:.2f}, {line['groups_used']:.0f} of {line['groups']:.0f} groups "
+                "taught something",
+                metrics=line,
+            )
+
+    async def _iterate(
+        self, learner: Learner, sampler: TaskSampler, iteration: int
+    ) -> dict[str, float]:
+        """Play, learn, publish; returns the metrics of docs/metrics.md."""
+        clock = [time.perf_counter()]
+
+        def lap() -> float:
+            clock.append(time.perf_counter())
+            return clock[-1] - clock[-2]
+
+        tasks = sampler.draw(self.recipe.schedule.groups)
+        jobs = train_jobs(self.recipe, self.run_id, iteration, self.version, tasks)
+        moved = self.findings.transitions
+        before = (moved.commit, moved.imagine, moved.cache_hits)
+        episodes = await self._collector.play(
+            jobs, lambda e: e, lambda n, of: self._progress("train", n, of)
+        )
+        line: dict[str, float] = {"iteration": iteration, "version": self.version}
+        line |= _ends(episodes)
+        line["commits"] = moved.commit - before[0]
+        line["imagines"] = moved.imagine - before[1]
+        line["cache_hits"] = moved.cache_hits - before[2]
+        line["rollout_s"] = lap()
+        seed = stable_seed(self.recipe.seed, "shuffle", iteration)
+        found = harvest(episodes, self.recipe, self.version, seed)
+        sampler.put_back(found.again)
+        images = await self._fetch(found.samples)
+        line |= found.metrics
+        line["samples"] = len(found.samples)
+        line["prepare_s"] = lap()
+        if found.samples:
+            line |= await self._in_thread(lambda: learner.update(found.samples, images))
+            self._watch_gap(line["logprob_gap"], iteration)
+            line["update_s"] = lap()
+            await self._publish(learner)
+            line["publish_s"] = lap()
+        return line
+
+    async def _evaluate(self, phase: str) -> list[Row]:
+        self._milestone(phase, f"evaluating {self.recipe.tasks.eval_n} held-out instances")
+        jobs = eval_jobs(self.recipe, self.run_id, phase, self.version)
+        rows = await self._collector.play(jobs, row, lambda n, of: self._progress(phase, n, of))
+        metrics = describe(rows)
+        if not metrics["n"]:
+            raise WMError(f"{phase}: not one of {len(rows)} held-out instances got a verdict")
+        self._milestone(
+            phase,
+            f"held-out success {metrics['success']:.3f} "
+            f"[{metrics['ci95_low']:.3f}, {metrics['ci95_high']:.3f}], n = {metrics['n']:.0f}",
+            metrics=metrics,
+        )
+        return rows
+
+    async def _publish(self, learner: Learner) -> None:
+        """Hand the current weights to the policy service as the next version."""
+        weights = await self._in_thread(learner.weights)
+        version = self.version + 1
+        policy, blobs = self._ports.policy, self._ports.blobs
+        digest = await patiently(lambda: blobs.put(weights), PATIENCE_S)
+        await patiently(lambda: policy.update_weights(self.run_id, version, digest), PATIENCE_S)
+        self.version = version
+
+    async def _check_processor(self, learner: Learner) -> None:
+        info = await patiently(self._ports.policy.info, PATIENCE_S)
+        if info.processor != learner.processor:
+            raise InvalidRequest(
+                f"the policy service encodes text and pictures in another way than "
+                f"{self.recipe.checkpoint} (processor {info.processor[:12]}, here "
+                f"{learner.processor[:12]}): start it with the same checkpoint"
+            )
+
+    async def _fetch(self, samples: Sequence[Sample]) -> dict[str, bytes]:
+        """The encoded pictures of all samples, by digest."""
+        gate = asyncio.Semaphore(FETCHES)
+
+        async def get(digest: str, sample: str) -> bytes:
+            async with gate:
+                try:
+                    return await patiently(lambda: self._ports.blobs.get(digest), PATIENCE_S)
+                except NotFound:
+                    raise WMError(
+                        f"{sample}: its picture {digest[:12]} is not in the blob store"
+                    ) from None
+
+        needed = {ref.digest: sample.name for sample in samples for ref in sample.images}
+        data = await asyncio.gather(*(get(digest, name) for digest, name in needed.items()))
+        return dict(zip(needed, data, strict=True))
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """Run `work` in the torch thread; a cancelled run waits until the thread is idle."""
+        future = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            if self.learner is not None:
+                self.learner.stop.set()
+            await asyncio.wait([future])
+            raise
+
+    def _record(self, episode: Episode) -> None:
+        self._folder.append_episode(episode)
+        if episode.trajectory is not None:
+            self.findings.transitions.add(episode.trajectory)
+
+    def _watch_gap(self, gap: float, iteration: int) -> None:
+        if gap > self.recipe.loss.gap_alarm:
+            message = (
+                f"iteration {iteration}: sampler and trainer disagree by {gap:.4f} nats a token "
+                f"(alarm at {self.recipe.loss.gap_alarm:g})"
+            )
+            log.warning("log-probability gap", run_id=self.run_id, gap=gap, iteration=iteration)
+            self._milestone("train", message)
+
+    def _milestone(self, phase: str, message: str, metrics: dict[str, float] | None = None) -> None:
+        log.info(message, run_id=self.run_id, phase=phase)
+        self._events.milestone(
+            RunEvent(
+                RunStatus.RUNNING,
+                phase,
+                self.findings.iterations,
+                metrics=metrics or {},
+                message=message,
+            )
+        )
+
+    def _progress(self, phase: str, done: int, total: int) -> None:
+        iteration = self.findings.iterations + (phase == "train")
+        self._events.progress(RunEvent(RunStatus.RUNNING, phase, iteration, done, total))
+
+
+def _ends(episodes: Sequence[Episode]) -> dict[str, float]:
+    ends = [episode.result.status for episode in episodes]
+    return {
+        "requested": len(ends),
+        "accepted": ends.count(ResultStatus.ACCEPTED),
+        "masked": ends.count(ResultStatus.MASKED),
+        "dead": ends.count(ResultStatus.DEAD),
+    }

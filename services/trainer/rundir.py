@@ -1,0 +1,100 @@
+"""The folder of one run, and the only code that writes into it.
+
+config.toml         the resolved recipe
+run.json            id, status, error: enough to list the run after a restart
+metrics.jsonl       one line per iteration (docs/metrics.md)
+trajectories.jsonl  one line per job: how it ended, digest of its trajectory
+checkpoint/         a complete checkpoint folder
+summary.json        before, after, improvement, ledger
+report.html         the same for people
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from services.trainer.gather import Episode
+from services.trainer.groups import succeeded
+
+
+class RunDir:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def run_id(self) -> str:
+        return self.path.name
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.path / "checkpoint"
+
+    @property
+    def summary(self) -> Path:
+        return self.path / "summary.json"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    def create(self, config_toml: str) -> None:
+        self.path.mkdir(parents=True)
+        self._write("config.toml", config_toml)
+
+    def write_json(self, name: str, value: Mapping[str, Any]) -> None:
+        self._write(name, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        data: dict[str, Any] = json.loads((self.path / name).read_text("utf-8"))
+        return data
+
+    def write_report(self, html: str) -> None:
+        self._write("report.html", html)
+
+    def append_metrics(self, line: Mapping[str, Any]) -> None:
+        self._append("metrics.jsonl", line)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines of metrics.jsonl, oldest first."""
+        path = self.path / "metrics.jsonl"
+        if not path.exists():
+            return []
+        return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+    def append_episode(self, episode: Episode) -> None:
+        job, result, trajectory = episode.job, episode.result, episode.trajectory
+        line = {
+            "job_id": job.job_id,
+            "phase": job.phase,
+            "task": str(job.task),
+            "group": job.group,
+            "member": job.member,
+            "status": result.status.value,
+            "reason": result.reason,
+            "trajectory": result.trajectory,
+        }
+        if trajectory is not None:
+            line |= {"success": succeeded(trajectory), "ending": trajectory.ending.value}
+        self._append("trajectories.jsonl", line)
+
+    def save_checkpoint(self, write: Callable[[Path], None]) -> None:
+        """Let `write` fill a new folder, then put it in place of the old one."""
+        fresh = self.path / "checkpoint.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir()
+        write(fresh)
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
+        fresh.rename(self.checkpoint)
+
+    def _append(self, name: str, line: Mapping[str, Any]) -> None:
+        with (self.path / name).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def _write(self, name: str, text: str) -> None:
+        """Whole or not at all: a reader never sees half a file."""
+        fresh = self.path / f".{name}.new"
+        fresh.write_text(text, encoding="utf-8")
+        os.replace(fresh, self.path / name)

@@ -1,0 +1,73 @@
+"""Running sums over an update, kept on token level so that no micro-batch is averaged twice."""
+
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from services.trainer.losses import TokenLosses
+
+
+@dataclass(slots=True)
+class Tally:
+    """Fractions and means are over sampled tokens, `loss` and `grad_norm` over steps."""
+
+    count: int = 0
+    nll: float = 0.0
+    ratio: float = 0.0
+    clipped_low: float = 0.0
+    clipped_high: float = 0.0
+    dual_clipped: float = 0.0
+    kl: float = 0.0
+    gap_count: int = 0
+    gap: float = 0.0
+    gap_max: float = 0.0
+    losses: list[float] = field(default_factory=list)
+    norms: list[float] = field(default_factory=list)
+    lr: float = 0.0
+
+    def tokens(
+        self,
+        token: TokenLosses,
+        logprobs: Tensor,
+        old: Tensor,
+        divergence: Tensor | None,
+        on_policy: bool,
+    ) -> None:
+        """Add a micro-batch. `on_policy`: no weight has changed since sampling, so any
+        difference of log-probabilities is one between sampler and trainer."""
+        self.count += len(old)
+        self.nll -= old.sum().item()
+        self.ratio += token.ratio.sum().item()
+        self.clipped_low += token.clipped_low.sum().item()
+        self.clipped_high += token.clipped_high.sum().item()
+        self.dual_clipped += token.dual_clipped.sum().item()
+        if divergence is not None:
+            self.kl += divergence.detach().sum().item()
+        if on_policy:
+            gap = (logprobs - old).abs()
+            self.gap_count += len(old)
+            self.gap += gap.sum().item()
+            self.gap_max = max(self.gap_max, gap.max().item())
+
+    def step(self, loss: float, norm: float, lr: float) -> None:
+        """Add an optimizer step; the learning rate of the last one is kept."""
+        self.losses.append(loss)
+        self.norms.append(norm)
+        self.lr = lr
+
+    def metrics(self) -> dict[str, float]:
+        count, steps = max(1, self.count), max(1, len(self.losses))
+        return {
+            "loss": sum(self.losses) / steps,
+            "grad_norm": sum(self.norms) / steps,
+            "lr": self.lr,
+            "optimizer_steps": len(self.losses),
+            "nll": self.nll / count,
+            "ratio": self.ratio / count,
+            "clip_low": self.clipped_low / count,
+            "clip_high": self.clipped_high / count,
+            "dual_clip": self.dual_clipped / count,
+            "kl": self.kl / count,
+            "logprob_gap": self.gap / max(1, self.gap_count),
+            "logprob_gap_max": self.gap_max,
+        }
