@@ -127,8 +127,8 @@ def action_text(action: Mapping[str, Any] | None) -> str:
 def marker(action: Mapping[str, Any] | None, label: str = "") -> Marker | None:
     """Where `action` touches the screen; None for those that do not."""
     match action:
-        case {"action": "scroll", "reveal": reveal, **rest}:
-            x, y = rest.get("point", (0.5, 0.55))
+        case {"action": "scroll", "reveal": str(reveal)}:
+            x, y = dict(action or {}).get("point", (0.5, 0.55))
             dx, dy = SCROLL_FINGER[reveal]
             return Marker(x, y, (x + 0.22 * dx, y + 0.16 * dy), label)
         case {"point": (x, y), "to": (x2, y2)}:

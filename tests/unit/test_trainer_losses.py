@@ -1,0 +1,119 @@
+"""Token losses and their weights against values worked out by hand and a loop."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.trainer.losses import k3, policy_losses, token_weights
+from services.trainer.recipe import Loss
+
+LOSS = Loss()
+
+
+@pytest.mark.parametrize(
+    ("ratio", "advantage", "loss", "slope"),
+    [
+        # on policy: -A, and the gradient of -r A with respect to log p is -r A
+        (1.0, 2.0, -2.0, -2.0),
+        (1.0, -2.0, 2.0, 2.0),
+        # inside the bounds
+        (1.2, 1.0, -1.2, -1.2),
+        (0.9, -1.0, 0.9, 0.9),
+        # A > 0 is clipped above at 1.28, not below
+        (1.5, 2.0, -2.56, 0.0),
+        (0.5, 2.0, -1.0, -1.0),
+        # A < 0 is clipped below at 0.8; above only by the dual clip at 3
+        (0.5, -2.0, 1.6, 0.0),
+        (2.0, -2.0, 4.0, 4.0),
+        (5.0, -2.0, 6.0, 0.0),
+    ],
+)
+def test_worked_values(ratio: float, advantage: float, loss: float, slope: float) -> None:
+    logprob = torch.tensor([math.log(ratio) - 1.0], dtype=torch.float64, requires_grad=True)
+    old = torch.tensor([-1.0], dtype=torch.float64)
+    token = policy_losses(logprob, old, torch.tensor([advantage], dtype=torch.float64), LOSS)
+    token.loss.sum().backward()
+    assert token.loss.item() == pytest.approx(loss)
+    assert logprob.grad is not None
+    assert logprob.grad.item() == pytest.approx(slope, abs=1e-12)
+
+
+def test_flags_say_which_bound_was_active() -> None:
+    ratios = torch.tensor([1.5, 0.5, 0.5, 5.0, 1.0, 1.0])
+    advantages = torch.tensor([1.0, 1.0, -1.0, -1.0, 1.0, -1.0])
+    token = policy_losses(ratios.log(), torch.zeros(6), advantages, LOSS)
+    assert token.clipped_high.tolist() == [True, False, False, False, False, False]
+    assert token.clipped_low.tolist() == [False, False, True, False, False, False]
+    assert token.dual_clipped.tolist() == [False, False, False, True, False, False]
+
+
+def test_k3_is_zero_where_both_agree_and_matches_its_formula() -> None:
+    logprobs = torch.tensor([-1.0, -1.0, -1.0])
+    reference = torch.tensor([-1.0, -1.0 + math.log(2), -1.0 - math.log(2)])
+    # d = 1, 2, 1/2:  d - log d - 1 = 0, 1 - log 2, log 2 - 1/2
+    expected = [0.0, 1 - math.log(2), math.log(2) - 0.5]
+    assert k3(logprobs, reference).tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def weigh(kind, tokens, episodes, *, share=1.0, total=None, constant=10):  # type: ignore[no-untyped-def]
+    return token_weights(
+        kind,
+        tokens,
+        episodes,
+        step_share=share,
+        iteration_tokens=total or sum(tokens),
+        constant_tokens=constant,
+    )
+
+
+def test_weights_of_two_episodes_by_hand() -> None:
+    # episode a: segments of 2 and 4 tokens; episode b: one of 2
+    tokens, episodes = [2, 4, 2], ["a", "a", "b"]
+    assert weigh("grpo", tokens, episodes) == [1 / 12, 1 / 12, 1 / 4]
+    assert weigh("bnpo", tokens, episodes) == [1 / 8] * 3
+    assert weigh("dapo", tokens, episodes) == [1 / 8] * 3
+    assert weigh("dr_grpo", tokens, episodes) == [1 / 20] * 3
+
+
+def test_dapo_weighs_a_token_alike_in_every_step_of_an_iteration() -> None:
+    # 8 tokens in two steps: 6 fall into the first, 2 into the second
+    first = weigh("dapo", [2, 4], ["a", "a"], share=0.5, total=8)
+    second = weigh("dapo", [2], ["b"], share=0.5, total=8)
+    assert first == [1 / 4, 1 / 4]
+    assert second == [1 / 4]
+    assert weigh("bnpo", [2], ["b"], share=0.5, total=8) == [1 / 2]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 9), st.sampled_from("abc"), st.floats(-2, 2)),
+        min_size=1,
+        max_size=8,
+    ),
+    st.sampled_from(["grpo", "bnpo", "dapo", "dr_grpo"]),
+)
+def test_weighted_sums_equal_the_textbook_loops(samples, kind) -> None:  # type: ignore[no-untyped-def]
+    """Every token of a sample has the same loss here; the loops follow the papers."""
+    weights = weigh(kind, [n for n, _, _ in samples], [e for _, e, _ in samples])
+    ours = sum(w * n * x for w, (n, _, x) in zip(weights, samples, strict=True))
+    tokens = [(e, x) for n, e, x in samples for _ in range(n)]
+    if kind == "grpo":
+        means = []
+        for _, group in itertools.groupby(sorted(tokens), key=lambda t: t[0]):
+            losses = [x for _, x in group]
+            means.append(sum(losses) / len(losses))
+        expected = sum(means) / len(means)
+    elif kind == "dr_grpo":
+        expected = sum(x for _, x in tokens) / (10 * len({e for e, _ in tokens}))
+    else:
+        expected = sum(x for _, x in tokens) / len(tokens)
+    assert ours == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_sample_without_a_sampled_token_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one sampled token"):
+        weigh("grpo", [3, 0], ["a", "b"])
