@@ -197,10 +197,17 @@ def _keys() -> Elements:
         box = (x, KEYBOARD_TOP + line * KEY_H, width, KEY_H)
         out.append(
             Element(
-                f"keyboard/{id}", "key", words, box, centre(box), True, key=event, glyph=glyph,
+                f"keyboard/{id}",
+                "key",
+                words,
+                box,
+                centre(box),
+                True,
+                key=event,
+                glyph=glyph,
                 tone="soft" if glyph or len(words) > 1 else "",
             )
-        )  # fmt: skip
+        )
 
     for line, letters in enumerate(KEY_LINES):
         x = (WIDTH - 108 * len(letters)) // 2 if line < 3 else 108

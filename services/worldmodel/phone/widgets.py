@@ -37,20 +37,34 @@ def app_bar(app: str, title: str, back: bool, action: tuple[str, str] | None = N
     if back:
         out.append(
             Element(
-                f"{at}/back", "button", "Back", (0, 80, CELL_W, CELL_H - 80), cell(0, 0), True,
-                key="back", glyph="back", tone="plain",
+                f"{at}/back",
+                "button",
+                "Back",
+                (0, 80, CELL_W, CELL_H - 80),
+                cell(0, 0),
+                True,
+                key="back",
+                glyph="back",
+                tone="plain",
             )
-        )  # fmt: skip
+        )
     x = CELL_W if back else 56
     out.append(text(f"{at}/title", title, (x, 80, 800 - x, CELL_H - 80), "title"))
     if action is not None:
         key, glyph = action
         out.append(
             Element(
-                f"{at}/{key}", "button", key.capitalize(), (3 * CELL_W, 80, CELL_W, CELL_H - 80),
-                cell(3, 0), True, key=key, glyph=glyph, tone="plain",
+                f"{at}/{key}",
+                "button",
+                key.capitalize(),
+                (3 * CELL_W, 80, CELL_W, CELL_H - 80),
+                cell(3, 0),
+                True,
+                key=key,
+                glyph=glyph,
+                tone="plain",
             )
-        )  # fmt: skip
+        )
     return out
 
 
@@ -117,18 +131,33 @@ def tabs(app: str, color: str, current: str, choices: tuple[tuple[str, str], ...
         tone = "on" if here else ""
         out += [
             Element(
-                f"{id}-tab", "tab", name, cell_box(column, 9, 2), cell(column, 9), True, here,
-                key=f"tab:{name}", tone=tone,
+                f"{id}-tab",
+                "tab",
+                name,
+                cell_box(column, 9, 2),
+                cell(column, 9),
+                True,
+                here,
+                key=f"tab:{name}",
+                tone=tone,
             ),
             Element(
-                f"{id}-tab:icon", "glyph", "", square(column, 9, 140), cell(column, 9),
-                color=color, glyph=glyph, tone="tab" + tone,
+                f"{id}-tab:icon",
+                "glyph",
+                "",
+                square(column, 9, 140),
+                cell(column, 9),
+                color=color,
+                glyph=glyph,
+                tone="tab" + tone,
             ),
             text(
-                f"{id}-tab:text", name, (column * CELL_W + 250, 9 * CELL_H + 80, 280, 80),
+                f"{id}-tab:text",
+                name,
+                (column * CELL_W + 250, 9 * CELL_H + 80, 280, 80),
                 "tab" + tone,
             ),
-        ]  # fmt: skip
+        ]
     return out
 
 
@@ -154,22 +183,37 @@ def pill(app: str, line: int, word: str, key: str, color: str, glyph: str) -> El
     at = cell(1, line)
     return [
         Element(
-            id, "button", word, (CELL_W + 10, top + 30, 2 * CELL_W - 20, 180), at, True,
-            key=key, color=color, tone="pill",
+            id,
+            "button",
+            word,
+            (CELL_W + 10, top + 30, 2 * CELL_W - 20, 180),
+            at,
+            True,
+            key=key,
+            color=color,
+            tone="pill",
         ),
         Element(f"{id}:icon", "glyph", "", square(1, line, 110), at, glyph=glyph, tone="bare"),
         text(f"{id}:text", word, (2 * CELL_W - 30, top + 70, 270, 100), "pill"),
-    ]  # fmt: skip
+    ]
 
 
 def fab(app: str, column: int, line: int, color: str) -> Elements:
     """The floating "+" button."""
     return [
         Element(
-            f"{app}/add", "button", "Add", square(column, line, 184), cell(column, line), True,
-            key="add", color=color, glyph="plus", tone="fab",
+            f"{app}/add",
+            "button",
+            "Add",
+            square(column, line, 184),
+            cell(column, line),
+            True,
+            key="add",
+            color=color,
+            glyph="plus",
+            tone="fab",
         )
-    ]  # fmt: skip
+    ]
 
 
 def field(app: str, line: int, name: str, value: str, focused: bool, glyph: str) -> Elements:
@@ -179,16 +223,29 @@ def field(app: str, line: int, name: str, value: str, focused: bool, glyph: str)
     tone = "focused" if focused else ""
     return [
         Element(
-            id, "field", value, cell_box(0, line, 4), cell(0, line), True, None, focused,
-            key=f"field:{name}", tone=tone,
+            id,
+            "field",
+            value,
+            cell_box(0, line, 4),
+            cell(0, line),
+            True,
+            None,
+            focused,
+            key=f"field:{name}",
+            tone=tone,
         ),
         Element(
-            f"{id}:icon", "glyph", "", square(0, line, 130), cell(0, line),
-            color="#5F6368", glyph=glyph,
+            f"{id}:icon",
+            "glyph",
+            "",
+            square(0, line, 130),
+            cell(0, line),
+            color="#5F6368",
+            glyph=glyph,
         ),
         text(f"{id}:box", value, (CELL_W, top + 50, 760, 150), "field" + tone),
         text(f"{id}:label", name, (CELL_W + 40, top + 24, 190, 52), "legend" + tone),
-    ]  # fmt: skip
+    ]
 
 
 def dialog(question: str, item: str) -> Elements:
@@ -200,11 +257,18 @@ def dialog(question: str, item: str) -> Elements:
     out = [
         Element("dialog/scrim", "scrim", "", scrim, centre(scrim)),
         Element("dialog", "dialog", question, card, centre(card)),
-        Element("dialog/icon", "glyph", "", (120, top + 30, 150, 150), cell(0, 4),
-                color=color, glyph=glyph),
+        Element(
+            "dialog/icon",
+            "glyph",
+            "",
+            (120, top + 30, 150, 150),
+            cell(0, 4),
+            color=color,
+            glyph=glyph,
+        ),
         text("dialog/question", question, (300, top + 20, 660, 90), "question"),
         text("dialog/item", item, (300, top + 110, 660, 70), "sub"),
-    ]  # fmt: skip
+    ]
     for column, word, key in ((1, "Cancel", "cancel"), (2, "Delete", "confirm")):
         box = (column * CELL_W + 8, 5 * CELL_H + 50, CELL_W - 16, 140)
         out.append(

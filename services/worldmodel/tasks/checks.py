@@ -69,8 +69,13 @@ def random_player(seed: int) -> Player:
             return rng.choice((guess, Finish("infeasible")))
         points = [element.at for element in elements(phone) if element.clickable]
         others: list[Action] = [
-            Back(), Home(), Recents(), Scroll("up"), Scroll("down"), Type("Milk"),
-        ]  # fmt: skip
+            Back(),
+            Home(),
+            Recents(),
+            Scroll("up"),
+            Scroll("down"),
+            Type("Milk"),
+        ]
         if points and rng.random() < 0.75:
             point = rng.choice(points)
             return Tap(point) if rng.random() < 0.9 else LongPress(point)

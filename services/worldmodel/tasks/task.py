@@ -11,30 +11,15 @@ from typing import Literal
 from services.worldmodel.phone.apps import APPS
 from services.worldmodel.phone.apps.clock import Clock
 from services.worldmodel.phone.reducer import step
-from services.worldmodel.phone.state import Part, Phone, Stack
+from services.worldmodel.phone.state import Part, Phone
 from services.worldmodel.tasks import oracle
 from services.worldmodel.tasks.answers import AnswerType, same_answer
+from services.worldmodel.tasks.touch import Look
 from wmkit.domain.actions import TERMINAL, Action
 
 Kind = Literal["toggle", "list", "form", "lookup", "cross_app", "conditional", "infeasible"]
 Data = tuple[tuple[str, Part], ...]
 MAX_PLAN = 40
-
-
-@dataclass(frozen=True)
-class Look:
-    """A page that has to be seen: the app's stack there.
-
-    `to_end` wants its list scrolled to the end, `item` one row of it (by key) in view.
-    `noted` is what is read there for use in a form later; without it the page is what the
-    end of the episode depends on.
-    """
-
-    app: str
-    stack: Stack
-    to_end: bool = False
-    item: str = ""
-    noted: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from random import Random
 
 from services.worldmodel.phone import boot
 from services.worldmodel.phone.apps import APPS
-from services.worldmodel.phone.state import HOME, Nav, Part, Phone, Stack
+from services.worldmodel.phone.state import HOME, Nav, Part, Phone
 from services.worldmodel.tasks.answers import AnswerType
-from services.worldmodel.tasks.task import Data, Kind, Look, Task, edited, with_plan
+from services.worldmodel.tasks.task import Data, Kind, Task, edited, with_plan
+from services.worldmodel.tasks.touch import Look, path
 
 MAX_STARTS = 50
 
@@ -48,11 +49,19 @@ class Template:
         for _ in range(MAX_STARTS):
             task = with_plan(
                 Task(
-                    self.name, seed, goal, self._start(rng, phone, draft.look), draft.want,
-                    self.apps, self.kind, draft.look, draft.answer, draft.answer_type,
+                    self.name,
+                    seed,
+                    goal,
+                    self._start(rng, phone, draft.look),
+                    draft.want,
+                    self.apps,
+                    self.kind,
+                    draft.look,
+                    draft.answer,
+                    draft.answer_type,
                     draft.feasible,
                 )
-            )  # fmt: skip
+            )
             if task.complexity > 0:
                 return task
         raise AssertionError(f"{self.name} {seed}: no start that needs an action")
@@ -70,13 +79,9 @@ class Template:
         listing = APPS[app].listing(phone.of(app), stack[-1])
         if listing is not None and rng.random() < 0.4:
             stack = (*stack[:-1], replace(stack[-1], scroll=listing.last))
-        if look is not None and look.app == app and _same_page(look.stack, stack):
+        if look is not None and look.app == app and path(look.stack) == path(stack):
             return phone
         return replace(phone, nav=Nav(HOME if roll < 0.7 else app, ((app, stack),)))
-
-
-def _same_page(a: Stack, b: Stack) -> bool:
-    return [(f.page, f.item) for f in a] == [(f.page, f.item) for f in b]
 
 
 def change(phone: Phone, wordings: tuple[str, ...], app: str, start: Part, want: Part) -> Draft:

@@ -113,6 +113,7 @@ def test_the_timer_runs_only_while_one_waits(phone):
     assert "03:00" in texts(page)
     running = press(page, "start")
     assert find(running, "preset:5") is None
+    assert [e.enabled for e in elements(running) if e.role == "row"] == [False] * 4
     assert "03:00" in texts(press(step(running, Home()), "app:Clock"))
     assert "02:55" in texts(step(running, Wait(5000)))
     assert step(running, Wait(0)) == running

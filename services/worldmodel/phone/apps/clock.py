@@ -96,9 +96,14 @@ def draw(data: Clock, stack: Stack) -> list[Element]:
         for i, minutes in enumerate(PRESETS):
             chosen = minutes == data.timer_min
             out += row(
-                "clock", 1 + i, f"{minutes} min", key="" if running else f"preset:{minutes}",
-                mark="check" if chosen else "", tone="on" if chosen else "",
-            )  # fmt: skip
+                "clock",
+                1 + i,
+                f"{minutes} min",
+                key="" if running else f"preset:{minutes}",
+                mark="check" if chosen else "",
+                tone="on" if chosen else "",
+                enabled=not running,
+            )
         left = data.timer_left_s if running else 60 * data.timer_min
         digits = f"{left // 60:02d}:{left % 60:02d}"
         out.append(text("clock/left", digits, (CELL_W, 5 * 240 + 40, 2 * CELL_W, 160), "big"))
@@ -163,4 +168,4 @@ def pages(_data: Clock) -> tuple[Stack, ...]:
 
 APP = App(
     NAME, Clock, Frame("Alarms"), boot, title, draw, tap, listing, door, pages, hold=hold, wait=wait
-)  # fmt: skip
+)

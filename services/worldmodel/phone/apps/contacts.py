@@ -92,9 +92,13 @@ def draw(data: Contacts, stack: Stack) -> list[Element]:
     if frame.page == "People":
         for i, person in enumerate(data.people[frame.scroll : frame.scroll + VISIBLE]):
             out += row(
-                "contacts", 1 + i, person.name, key=f"open:{person.name}",
-                mark="star" if person.starred else "", tone="gold" if person.starred else "",
-            )  # fmt: skip
+                "contacts",
+                1 + i,
+                person.name,
+                key=f"open:{person.name}",
+                mark="star" if person.starred else "",
+                tone="gold" if person.starred else "",
+            )
         out += scroll_bar("contacts", frame.scroll, VISIBLE, len(data.people), 1)
         out += fab("contacts", 3, 8, color)
     elif frame.page == "Calls":
@@ -107,9 +111,12 @@ def draw(data: Contacts, stack: Stack) -> list[Element]:
     elif frame.page == "contact":
         person = _shown(data, frame)
         out += row(
-            "contacts", 1, person.name, mark="star" if person.starred else "",
+            "contacts",
+            1,
+            person.name,
+            mark="star" if person.starred else "",
             tone="gold" if person.starred else "",
-        )  # fmt: skip
+        )
         out += row("contacts", 2, person.number or "No number", icon=("#5F6368", "phone"))
         word = "Unstar" if person.starred else "Star"
         out += button("contacts", 0, 8, word, "star", AMBER, "star")
@@ -122,9 +129,13 @@ def draw(data: Contacts, stack: Stack) -> list[Element]:
     elif frame.page == "edit":
         for i, name in enumerate(FIELDS):
             out += field(
-                "contacts", 1 + i, name, frame.field(name), frame.focus == name,
+                "contacts",
+                1 + i,
+                name,
+                frame.field(name),
+                frame.focus == name,
                 ("person", "phone")[i],
-            )  # fmt: skip
+            )
         if data.person(frame.field("Name")) is not None:
             box = (270, 3 * 240 + 20, 760, 70)
             out.append(text("contacts/error", "There is a contact of that name", box, "error"))
@@ -201,4 +212,4 @@ def pages(data: Contacts) -> tuple[Stack, ...]:
 
 APP = App(
     NAME, Contacts, Frame("People"), boot, title, draw, tap, listing, door, pages, fields=fields
-)  # fmt: skip
+)

@@ -88,17 +88,24 @@ def draw(data: Notes, stack: Stack) -> list[Element]:
     if frame.page == "list":
         for i, note in enumerate(data.notes[frame.scroll : frame.scroll + VISIBLE]):
             out += row(
-                "notes", 1 + i, note.title, key=f"open:{note.title}",
-                mark="pin" if note.pinned else "", tone="gold" if note.pinned else "",
-            )  # fmt: skip
+                "notes",
+                1 + i,
+                note.title,
+                key=f"open:{note.title}",
+                mark="pin" if note.pinned else "",
+                tone="gold" if note.pinned else "",
+            )
         out += scroll_bar("notes", frame.scroll, VISIBLE, len(data.notes), 1)
         out += fab("notes", 3, 8, LOOK[NAME][0])
     elif frame.page == "note":
         note = _shown(data, frame)
         out += row(
-            "notes", 1, note.title, mark="pin" if note.pinned else "",
+            "notes",
+            1,
+            note.title,
+            mark="pin" if note.pinned else "",
             tone="gold" if note.pinned else "",
-        )  # fmt: skip
+        )
         for i, line in enumerate(note.body):
             box = (80, 540 + 110 * i, WIDTH - 160, 100)
             out.append(text(f"notes/body-{i}", line, box, "body"))
@@ -108,9 +115,13 @@ def draw(data: Notes, stack: Stack) -> list[Element]:
     elif frame.page == "edit":
         for i, name in enumerate(FIELDS):
             out += field(
-                "notes", 1 + i, name, frame.field(name), frame.focus == name,
+                "notes",
+                1 + i,
+                name,
+                frame.field(name),
+                frame.focus == name,
                 ("page", "book")[i],
-            )  # fmt: skip
+            )
         if data.note(frame.field("Title")) is not None:
             box = (CELL_W, 3 * 240 + 20, 760, 70)
             out.append(text("notes/error", "There is a note of that title", box, "error"))
@@ -173,6 +184,4 @@ def pages(data: Notes) -> tuple[Stack, ...]:
     return (root, *inner, (*root, Frame("edit", focus="Title")))
 
 
-APP = App(
-    NAME, Notes, Frame("list"), boot, title, draw, tap, listing, door, pages, fields=fields
-)  # fmt: skip
+APP = App(NAME, Notes, Frame("list"), boot, title, draw, tap, listing, door, pages, fields=fields)

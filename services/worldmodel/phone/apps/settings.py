@@ -70,9 +70,13 @@ def draw(data: Settings, stack: Stack) -> list[Element]:
         for i, choice in enumerate(TIMEOUTS):
             chosen = choice == data.timeout
             out += row(
-                "settings", 1 + i, choice, key=f"choose:{choice}",
-                mark="check" if chosen else "", tone="on" if chosen else "",
-            )  # fmt: skip
+                "settings",
+                1 + i,
+                choice,
+                key=f"choose:{choice}",
+                mark="check" if chosen else "",
+                tone="on" if chosen else "",
+            )
     else:
         raise ValueError(f"Settings has no page {frame.page!r}")
     return out
@@ -108,6 +112,4 @@ def pages(data: Settings) -> tuple[Stack, ...]:
     return (root, *inner, push(push(root, "category", "Display"), "timeout"))
 
 
-APP = App(
-    NAME, Settings, Frame("main"), boot, title, draw, tap, listing, door, pages
-)  # fmt: skip
+APP = App(NAME, Settings, Frame("main"), boot, title, draw, tap, listing, door, pages)

@@ -5,8 +5,9 @@ from random import Random
 
 from services.worldmodel.phone.apps.clock import PRESETS, VISIBLE, Clock
 from services.worldmodel.phone.state import Frame, Phone
-from services.worldmodel.tasks.task import Look, edited
+from services.worldmodel.tasks.task import edited
 from services.worldmodel.tasks.template import Draft, Template, change, wordings
+from services.worldmodel.tasks.touch import Look
 
 APP = "Clock"
 ON = ("Turn on the {} alarm.", "Switch the {} alarm on.")
@@ -56,9 +57,13 @@ def _time(rng: Random, phone: Phone, _seed: int) -> Draft:
     alarm = rng.choice(phone.of(APP).alarms)
     words = wordings(("When does the {} alarm ring?", "What time is the {} alarm?"), alarm.label)
     return Draft(
-        words, phone.data, phone.data, Look(APP, ALARMS, item=f"flip:{alarm.label}"),
-        alarm.time, "time",
-    )  # fmt: skip
+        words,
+        phone.data,
+        phone.data,
+        Look(APP, ALARMS, item=f"flip:{alarm.label}"),
+        alarm.time,
+        "time",
+    )
 
 
 def _count(_rng: Random, phone: Phone, _seed: int) -> Draft:
@@ -81,8 +86,10 @@ def _conditional(rng: Random, phone: Phone, _seed: int) -> Draft:
             "If the {0} alarm is on, turn off {1}; otherwise turn on {2}.",
             "Turn off {1} if the {0} alarm is on, else turn on {2}.",
         ),
-        asked, a, b,
-    )  # fmt: skip
+        asked,
+        a,
+        b,
+    )
     start = clock.having(a, True).having(b, False)
     alarm = start.alarm(asked)
     assert alarm is not None

@@ -6,8 +6,9 @@ from random import Random
 from services.worldmodel.phone.apps.contacts import Contacts
 from services.worldmodel.phone.look import NAMES
 from services.worldmodel.phone.state import Frame, Phone
-from services.worldmodel.tasks.task import Look, edited
+from services.worldmodel.tasks.task import edited
 from services.worldmodel.tasks.template import Draft, Template, change, wordings
+from services.worldmodel.tasks.touch import Look
 
 APP = "Contacts"
 STAR = ("Star {}.", "Star {} in Contacts.")
@@ -57,8 +58,9 @@ def _add_number(rng: Random, phone: Phone, _seed: int) -> Draft:
     name, number = rng.choice(strangers(contacts)), f"555-{rng.randrange(10000):04d}"
     words = wordings(
         ("Add {} to Contacts with the number {}.", "Create the contact {}, phone {}."),
-        name, number,
-    )  # fmt: skip
+        name,
+        number,
+    )
     return change(phone, words, APP, contacts, contacts.adding(name, number))
 
 

@@ -7,8 +7,9 @@ from services.worldmodel.phone.apps.contacts import Contacts
 from services.worldmodel.phone.apps.notes import Notes
 from services.worldmodel.phone.apps.settings import Settings
 from services.worldmodel.phone.state import Frame, Phone
-from services.worldmodel.tasks.task import Look, edited
+from services.worldmodel.tasks.task import edited
 from services.worldmodel.tasks.template import Draft, Template, wordings
+from services.worldmodel.tasks.touch import Look
 
 
 def _star_and_toggle(rng: Random, phone: Phone, _seed: int) -> Draft:
@@ -32,8 +33,9 @@ def _alarm_and_pin(rng: Random, phone: Phone, _seed: int) -> Draft:
     label, name = rng.choice(clock.alarms).label, rng.choice(notes.notes).title
     words = wordings(
         ("Turn off the {} alarm and pin the note {}.", "Pin the note {1}, then turn off {0}."),
-        label, name,
-    )  # fmt: skip
+        label,
+        name,
+    )
     data = edited(phone.data, Clock=clock.having(label, True), Notes=notes.having(name, False))
     want = edited(data, Clock=clock.having(label, False), Notes=notes.having(name, True))
     return Draft(words, data, want)

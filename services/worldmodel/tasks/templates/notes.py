@@ -4,8 +4,8 @@ from random import Random
 
 from services.worldmodel.phone.apps.notes import BODIES, Notes
 from services.worldmodel.phone.state import Frame, Phone
-from services.worldmodel.tasks.task import Look
 from services.worldmodel.tasks.template import Draft, Template, change, wordings
+from services.worldmodel.tasks.touch import Look
 
 APP = "Notes"
 PIN = ("Pin the note {}.", "Pin {} in Notes.")

@@ -5,8 +5,9 @@ from random import Random
 
 from services.worldmodel.phone.apps.settings import CATEGORY, TIMEOUTS, TOGGLES, Settings
 from services.worldmodel.phone.state import Frame, Phone
-from services.worldmodel.tasks.task import Look, edited
+from services.worldmodel.tasks.task import edited
 from services.worldmodel.tasks.template import Draft, Template, change, wordings
+from services.worldmodel.tasks.touch import Look
 
 APP = "Settings"
 ON = ("Turn on {}.", "Switch {} on.")
@@ -53,8 +54,10 @@ def _conditional(rng: Random, phone: Phone, _seed: int) -> Draft:
             "If {0} is on, turn off {1}; otherwise turn on {2}.",
             "Turn off {1} if {0} is on, else turn on {2}.",
         ),
-        asked, a, b,
-    )  # fmt: skip
+        asked,
+        a,
+        b,
+    )
     start = settings.having(a, True).having(b, False)
     want = start.having(a, False) if start.on(asked) else start.having(b, True)
     return change(phone, words, APP, start, want)
