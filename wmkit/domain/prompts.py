@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from wmkit.domain import dialects
 from wmkit.domain.actions import Action, Tap
 from wmkit.domain.dialects import Dialect, Unsupported
+from wmkit.domain.dialects.canonical import describe
 from wmkit.domain.episode import EpisodeSpec
 from wmkit.domain.generation import Part, Picture, Text, Turn
 from wmkit.domain.screen import Point, View
@@ -172,15 +173,3 @@ def _phrase(entry: LogEntry, dialect: Dialect, view: View | None) -> str:
         except Unsupported:
             pass  # the dialect could read more than it writes
     return describe(entry)
-
-
-def describe(action: Action) -> str:
-    """An action in canonical words, points in percent: `tap(50 %, 25 %)`."""
-    words = []
-    for field in action.__dataclass_fields__:
-        value = getattr(action, field)
-        if isinstance(value, Point):
-            words.append(f"{value.x:.0%}, {value.y:.0%}".replace("%", " %"))
-        elif value is not None and value is not False:
-            words.append(field if value is True else f"{field}={value!r}")
-    return f"{action.name}({', '.join(words)})"

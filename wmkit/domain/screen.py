@@ -52,7 +52,11 @@ class Screen:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a model saw: the device's screen and the size after the model's own resize, in px."""
+    """What a model saw: the device's screen and the size after the model's own resize, in px.
+
+    `marks` = the middles of numbered elements, for agents that may answer with a number.
+    """
 
     screen_px: tuple[int, int]
     model_px: tuple[int, int]
+    marks: tuple[Point, ...] = ()

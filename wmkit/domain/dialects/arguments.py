@@ -11,7 +11,7 @@ from typing import TypeVar
 from wmkit.domain.actions import FinishStatus, Reveal
 from wmkit.domain.dialects.base import Reject, Span
 from wmkit.domain.dialects.grids import Grid
-from wmkit.domain.dialects.reader import RawCall, Value, Word
+from wmkit.domain.dialects.reader import Value, Word
 from wmkit.domain.screen import Point
 
 FINGER_TO_REVEAL: dict[str, Reveal] = {
@@ -55,18 +55,16 @@ class Arguments:
         self.action = action
         self._named = dict(named)
         self._positional = list(positional)
+        self._known: dict[str, Point] = {}
         self.span = span
         self._grid = grid
         self._boxes = boxes
 
-    @classmethod
-    def of_call(cls, call: RawCall, grid: Grid, *, boxes: bool = False) -> "Arguments":
-        return cls(call.name.lower(), call.kwargs, call.args, call.span, grid, boxes=boxes)
-
-    def finish(self) -> None:
-        """Raises Reject when an argument was given that the action does not know."""
-        if self._named:
-            raise self.reject(f"{self.action} takes no argument {next(iter(self._named))!r}")
+    def finish(self, skipped: frozenset[str] = frozenset()) -> None:
+        """Raises Reject when an argument is left over, except those in `skipped`."""
+        for name in self._named:
+            if name not in skipped:
+                raise self.reject(f"{self.action} takes no argument {name[:40]!r}")
         if self._positional:
             raise self.reject(f"{self.action} has {len(self._positional)} argument(s) too many")
 
@@ -114,6 +112,18 @@ class Arguments:
             raise self.reject(f"{self.action} needs {name}: {', '.join(choices)}")
         return self.choice(choices, name)
 
+    def flag(self, name: str) -> bool:
+        """true or false; false when it is not given."""
+        if not self.is_named(name):
+            return False
+        return self.choice({"true": True, "false": False}, name)
+
+    def integer(self, name: str) -> int:
+        numbers = self._numbers(self._named.pop(name, ""), name)
+        if len(numbers) != 1 or not numbers[0].is_integer():
+            raise self.reject(f"{name} must be one whole number")
+        return int(numbers[0])
+
     def milliseconds(self, *names: str) -> int | None:
         """A duration that is written in seconds; None when it is not given."""
         value = self.take(*names)
@@ -130,9 +140,15 @@ class Arguments:
             raise self.reject(f"{self.action} needs {names[0]}")
         return point
 
+    def set_point(self, name: str, point: Point) -> None:
+        """A point that is known by other means than numbers on the grid."""
+        self._known[name] = point
+
     def optional_point(self, *names: str) -> Point | None:
         """A point as numbers, list, tuple or text, or as two arguments x and y."""
         for name in names:
+            if name in self._known:
+                return self._known[name]
             if name in self._named:
                 return self.to_point(self._named.pop(name), name)
         if "x" in self._named and "y" in self._named:

@@ -23,13 +23,13 @@ from wmkit.domain.dialects.arguments import (
     STATUSES,
     Arguments,
 )
-from wmkit.domain.dialects.base import Reject, Unsupported
-from wmkit.domain.dialects.functions import FunctionDialect, pixels
+from wmkit.domain.dialects.functions import FunctionDialect
+from wmkit.domain.dialects.grids import Grid
 from wmkit.domain.dialects.reader import quote
 from wmkit.domain.screen import Point, View
 
 _BOX = "start_box='<|box_start|>({},{})<|box_end|>'"
-_POINT_NAMES = ("start_box", "point", "box", "coordinate", "position")
+_POINT = ("start_box", "point", "box", "coordinate", "position")
 
 
 class Wmr1Android(FunctionDialect):
@@ -46,28 +46,17 @@ class Wmr1Android(FunctionDialect):
         "finished",
     )
 
-    def supports(self, action: Action) -> bool:
-        match action:
-            case LongPress(duration_ms=duration):
-                return duration is None
-            case Type(point=point, submit=submit, clear=clear):
-                return point is None and not submit and not clear
-            case Wait(ms=ms):
-                return ms is None
-            case Answer(text=text):
-                return text != ""
-        return isinstance(action, (Tap, Scroll, OpenApp, Back, Home, Finish))
-
     def read(self, args: Arguments) -> Action:
         match args.action:
             case "tap":
-                return Tap(args.point(*_POINT_NAMES))
+                return Tap(args.point(*_POINT))
             case "long_press":
-                return LongPress(args.point(*_POINT_NAMES))
+                return LongPress(args.point(*_POINT))
             case "type":
                 return Type(args.text("content", "text"))
             case "scroll":
-                return _read_scroll(args)
+                reveal = args.find_choice(FINGER_TO_REVEAL, "direction")
+                return Scroll(reveal, args.optional_point(*_POINT))
             case "open_app":
                 return OpenApp(args.text("app_name", "app", "name"))
             case "press_back":
@@ -78,36 +67,34 @@ class Wmr1Android(FunctionDialect):
                 return Wait()
             case "finished":
                 return _read_finished(args)
-        raise Reject(f"unknown action {args.action!r}", *args.span)
+        raise args.reject(f"unknown action {args.action!r}")
 
-    def render(self, action: Action, view: View) -> str:
-        if self.supports(action):
-            match action:
-                case Tap(point):
-                    return f"tap({_box(point, view)})"
-                case LongPress(point):
-                    return f"long_press({_box(point, view)})"
-                case Type(text):
-                    return f"type(content={quote(text)})"
-                case Scroll(reveal, None):
-                    return f"scroll(direction='{REVEAL_TO_FINGER[reveal]}')"
-                case Scroll(reveal, point) if point is not None:
-                    return f"scroll({_box(point, view)}, direction='{REVEAL_TO_FINGER[reveal]}')"
-                case OpenApp(app):
-                    return f"open_app(app_name={quote(app)})"
-                case Back():
-                    return "press_back()"
-                case Home():
-                    return "press_home()"
-                case Wait():
-                    return "wait()"
-                case Answer(text):
-                    return f"finished(content={quote(text)})"
-                case Finish("success"):
-                    return "finished()"
-                case Finish(status):
-                    return f"finished(status='{status}')"
-        raise Unsupported(f"{self.name} has no words for {action}", field="action")
+    def write(self, action: Action, grid: Grid) -> str | None:
+        match action:
+            case Tap(point):
+                return f"tap({_box(point, grid)})"
+            case LongPress(point, None):
+                return f"long_press({_box(point, grid)})"
+            case Type(text, None, False, False):
+                return f"type(content={quote(text)})"
+            case Scroll(reveal, point):
+                box = "" if point is None else f"{_box(point, grid)}, "
+                return f"scroll({box}direction='{REVEAL_TO_FINGER[reveal]}')"
+            case OpenApp(app):
+                return f"open_app(app_name={quote(app)})"
+            case Back():
+                return "press_back()"
+            case Home():
+                return "press_home()"
+            case Wait(None):
+                return "wait()"
+            case Answer(text) if text:
+                return f"finished(content={quote(text)})"
+            case Finish("success"):
+                return "finished()"
+            case Finish(status):
+                return f"finished(status='{status}')"
+        return None
 
     def describe(self, view: View | None = None) -> str:
         box = _BOX.format("x", "y")
@@ -115,8 +102,8 @@ class Wmr1Android(FunctionDialect):
             f"tap({box})  # touch a point\n"
             f"long_press({box})  # touch and hold a point\n"
             "type(content='...')  # type into the focused field; write \\' and \\n inside\n"
-            f"scroll(direction='up')  # move the finger up, down, left or right; up shows what"
-            f" lies below; {box} may come first\n"
+            "scroll(direction='up')  # move the finger up, down, left or right: up shows what"
+            f" lies below; where it matters, start at scroll({box}, direction='up')\n"
             "open_app(app_name='...')  # start an app by its name\n"
             "press_back()\n"
             "press_home()\n"
@@ -128,13 +115,8 @@ class Wmr1Android(FunctionDialect):
         )
 
 
-def _box(point: Point, view: View) -> str:
-    return _BOX.format(*pixels(point, view))
-
-
-def _read_scroll(args: Arguments) -> Scroll:
-    reveal = args.find_choice(FINGER_TO_REVEAL, "direction")
-    return Scroll(reveal, args.optional_point(*_POINT_NAMES))
+def _box(point: Point, grid: Grid) -> str:
+    return _BOX.format(*grid.write(point))
 
 
 def _read_finished(args: Arguments) -> Action:
