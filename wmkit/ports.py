@@ -141,14 +141,19 @@ class JobQueue(Protocol):
         """Jobs of workers that stopped renewing their claim."""
         ...
 
-    async def renew(self, worker: str, deliveries: Sequence[Delivery]) -> None: ...
+    async def renew(self, worker: str, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        """Keep the claims; returns those that are no longer this worker's."""
+        ...
 
     async def finish(self, delivery: Delivery, result: Result) -> bool:
         """Record the end of a job and acknowledge it; False when it had ended already."""
         ...
 
-    async def retry(self, delivery: Delivery) -> None:
-        """Hand the job back with `attempt` + 1; atomic."""
+    async def retry(self, delivery: Delivery, *, failed: bool = True) -> None:
+        """Hand the job back, atomic; a no-op when the claim is someone else's by now.
+
+        `failed` counts an attempt; a worker that shuts down hands back with `failed=False`.
+        """
         ...
 
     async def results(
