@@ -74,6 +74,7 @@ def load(
     *,
     device: torch.device | str = "cpu",
     dtype: torch.dtype = torch.float32,
+    image_cache_bytes: int = 256 << 20,
 ) -> Loaded:
     """Load a Qwen3-VL or Qwen2.5-VL checkpoint, in evaluation mode.
 
@@ -109,7 +110,7 @@ def load(
     except (OSError, ValueError) as error:
         raise BadCheckpoint(f"the tokenizer in {path} cannot be loaded") from error
     chat = ChatEncoder(tokenizer, int(model.config.text_config.vocab_size))
-    images = ImageEncoder(path)
+    images = ImageEncoder(path, cache_bytes=image_cache_bytes)
     _check_fit(path, model.config, chat, images)
     return Loaded(
         folder=path,

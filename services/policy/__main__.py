@@ -1,0 +1,17 @@
+"""Multimodal chat in, sampled tokens with log-probabilities and the policy version out.
+
+A gRPC server around one Qwen-VL checkpoint; needs Redis and the blob store.
+"""
+
+from services.policy.settings import PolicySettings
+from wmkit.entry import main
+
+
+async def run(settings: PolicySettings) -> None:
+    from services.policy.app import serve_policy
+
+    await serve_policy(settings)
+
+
+if __name__ == "__main__":
+    main("policy", __doc__ or "", PolicySettings, run)

@@ -1,0 +1,101 @@
+"""Puts the service together: checkpoint, engine, blobs, Redis, the last weights, the server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import structlog
+import torch
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff
+from wmr1.policy.v1 import policy_pb2_grpc as rpc
+
+from services.policy.engine import Engine, Limits
+from services.policy.memo import Memo
+from services.policy.policy import LocalPolicy
+from services.policy.servicer import NAME, PolicyServicer
+from services.policy.settings import PolicySettings
+from services.policy.updates import Updates
+from wmkit.blobs import open_blobs
+from wmkit.domain.errors import InvalidRequest, Unavailable
+from wmkit.modeling import Loaded, load
+from wmkit.rpc.server import serve
+
+log = structlog.get_logger(__name__)
+
+
+async def serve_policy(settings: PolicySettings) -> None:
+    """Serve until told to stop."""
+    resources = AsyncExitStack()
+
+    async def register(server: Any) -> list[str]:
+        policy = await resources.enter_async_context(open_policy(settings))
+        rpc.add_PolicyServiceServicer_to_server(PolicyServicer(policy, Memo()), server)
+        return [NAME]
+
+    await serve(settings, "policy", register, resources.aclose)
+
+
+@asynccontextmanager
+async def open_policy(settings: PolicySettings) -> AsyncIterator[LocalPolicy]:
+    """The policy that the settings describe, with the last published weights loaded.
+
+    Raises BadCheckpoint for the folder, InvalidRequest for a device or address that does not
+    exist, Unavailable when Redis does not answer.
+    """
+    blobs = open_blobs(settings.blobs)
+    loaded = await asyncio.to_thread(_load, settings)
+    limits = Limits(
+        settings.max_batch, settings.max_batch_tokens, settings.batch_window_s, settings.max_queue
+    )
+    engine = Engine(
+        loaded,
+        limits,
+        feature_bytes=settings.feature_cache_mb << 20,
+        threads=settings.torch_threads,
+    )
+    async with AsyncExitStack() as stack:
+        redis = _connect(settings.redis_url)
+        stack.push_async_callback(redis.aclose)
+        updates = Updates(engine, blobs, redis)
+        try:
+            await updates.restore()
+        except Unavailable as error:
+            parts = urlsplit(settings.redis_url)
+            place = parts.path if parts.scheme == "unix" else parts.netloc.rpartition("@")[2]
+            raise Unavailable(
+                f"Redis at {place} cannot be reached; start redis-server or set WMR1_REDIS_URL"
+            ) from error
+        await engine.start()
+        stack.push_async_callback(engine.close)
+        yield LocalPolicy(engine, blobs, updates)
+
+
+def _load(settings: PolicySettings) -> Loaded:
+    try:
+        device = torch.device(settings.device)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InvalidRequest(f"WMR1_DEVICE={settings.device}: no such device", "device") from error
+    return load(
+        settings.checkpoint,
+        device=device,
+        dtype=getattr(torch, settings.dtype),
+        image_cache_bytes=settings.image_cache_mb << 20,
+    )
+
+
+def _connect(url: str) -> Redis:
+    # redis-py's own defaults would hide a dead Redis for a minute behind ten retries.
+    try:
+        return Redis.from_url(
+            url,
+            socket_timeout=5.0,
+            socket_connect_timeout=2.0,
+            retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 2),
+        )
+    except ValueError as error:
+        raise InvalidRequest(f"WMR1_REDIS_URL: {error}", field="redis_url") from None

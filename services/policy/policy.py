@@ -1,0 +1,128 @@
+"""The policy as a port: turns to a prompt, through the engine, to a `Generation`.
+
+`wmkit.ports.Policy` without a network in between; the gRPC servicer is a thin layer above it.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from services.policy.decoding import Answer, Prompt
+from services.policy.engine import Engine, Version
+from services.policy.updates import Updates
+from wmkit.domain.errors import InvalidRequest, NotFound
+from wmkit.domain.generation import (
+    EncodedImage,
+    FinishReason,
+    Generation,
+    Picture,
+    PolicyInfo,
+    Sampling,
+    Turn,
+)
+from wmkit.modeling import EncodedPixels
+from wmkit.ports import BlobStore
+
+_NO_IMAGES: Mapping[str, bytes] = MappingProxyType({})
+
+
+class LocalPolicy:
+    """Implements `wmkit.ports.Policy` on an engine in this process."""
+
+    def __init__(self, engine: Engine, blobs: BlobStore, updates: Updates) -> None:
+        self._engine = engine
+        self._blobs = blobs
+        self._updates = updates
+
+    async def generate(
+        self,
+        turns: Sequence[Turn],
+        sampling: Sampling,
+        *,
+        policy_id: str = "",
+        min_version: int = 0,
+        request_id: str = "",
+        images: Mapping[str, bytes] = _NO_IMAGES,
+    ) -> Generation:
+        """Continue `turns` with one more assistant turn.
+
+        Pictures that `images` lacks come from the blob store. Raises the errors of
+        `Engine.generate`, and InvalidRequest or NotFound for a picture that is none.
+        """
+        prompt = await self._prompt(turns, sampling, images)
+        answer, version = await self._engine.generate(prompt, policy_id, min_version)
+        return self._generation(prompt, answer, version)
+
+    async def update_weights(self, policy_id: str, version: int, weights_digest: str) -> int:
+        await self._updates.publish(Version(policy_id, version, weights_digest))
+        return version
+
+    async def info(self) -> PolicyInfo:
+        loaded, current = self._engine.loaded, self._engine.current
+        return PolicyInfo(
+            policy_id=current.policy_id,
+            version=current.version,
+            model=f"{loaded.model.config.model_type} {loaded.folder.resolve().name}",
+            processor=loaded.processor_digest,
+            device=str(loaded.model.device),
+            parameters=sum(p.numel() for p in loaded.model.parameters()),
+            queued=self._engine.queued,
+        )
+
+    async def _prompt(
+        self, turns: Sequence[Turn], sampling: Sampling, images: Mapping[str, bytes]
+    ) -> Prompt:
+        encoder = self._engine.loaded.images
+        pictures = [
+            (part.digest, f"turns[{i}].parts[{j}].image")
+            for i, turn in enumerate(turns)
+            for j, part in enumerate(turn.parts)
+            if isinstance(part, Picture)
+        ]
+        known = {digest: encoder.cached(digest) for digest, _ in pictures}
+        missing = {
+            digest: field
+            for digest, field in reversed(pictures)
+            if known[digest] is None and digest not in images
+        }
+        fetched = await asyncio.gather(*(self._fetch(d, field) for d, field in missing.items()))
+        data = dict(images) | dict(zip(missing, fetched, strict=True))
+
+        def encode() -> Prompt:
+            encoded = [known[d] or _encode(encoder.encode, data[d], field) for d, field in pictures]
+            ids = self._engine.loaded.chat.encode(turns, [image.tokens for image in encoded])
+            return Prompt(ids, encoded, sampling)
+
+        # Decoding pictures and text takes milliseconds, so it stays off the event loop.
+        return await asyncio.to_thread(encode)
+
+    async def _fetch(self, digest: str, field: str) -> bytes:
+        try:
+            return await self._blobs.get(digest)
+        except NotFound:
+            raise NotFound(f"{field}: there is no picture {digest}", digest) from None
+
+    def _generation(self, prompt: Prompt, answer: Answer, version: Version) -> Generation:
+        ended = answer.reason is FinishReason.END
+        spoken = answer.token_ids[:-1] if ended else answer.token_ids
+        return Generation(
+            prompt_token_ids=tuple(prompt.ids),
+            token_ids=tuple(answer.token_ids),
+            logprobs=tuple(answer.logprobs),
+            text=self._engine.loaded.chat.decode(spoken),
+            finish_reason=answer.reason,
+            policy_id=version.policy_id,
+            version=version.version,
+            images=tuple(
+                EncodedImage(i.digest, i.width_px, i.height_px, i.grid_thw) for i in prompt.images
+            ),
+            processor=self._engine.loaded.processor_digest,
+            stop=answer.stop,
+        )
+
+
+def _encode(encode: Callable[[bytes], EncodedPixels], data: bytes, field: str) -> EncodedPixels:
+    try:
+        return encode(data)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{field}: {error.message}", field) from error
