@@ -1,6 +1,7 @@
 """The error table: every domain error has a status and comes back as itself."""
 
 import inspect
+from typing import Any
 
 import grpc
 import pytest
@@ -58,7 +59,7 @@ def test_codes_are_those_of_the_design(error: WMError, code: grpc.StatusCode) ->
 
 
 def test_details_that_any_client_understands() -> None:
-    def found(error: WMError, kind: type) -> object:
+    def found(error: WMError, kind: Any) -> Any:
         (part,) = [p for p in status.encode(error).details if p.Is(kind.DESCRIPTOR)]
         return kind.FromString(part.value)
 
