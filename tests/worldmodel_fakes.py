@@ -25,6 +25,7 @@ from wmkit.domain.transition import Element, FailureReason, Image, ImageRequest,
 from wmkit.ports import BlobStore
 
 TAP = Tap(Point(0.5, 0.5))
+SCREEN = Screen(100, 200)
 
 
 @dataclass
@@ -39,7 +40,7 @@ class Counter:
     revision: str = "counter-1"
     kind: str = "number"
     deterministic: bool = True
-    screen: Screen = Screen(100, 200)
+    screen: Screen = SCREEN
     drift: int = 0
     """Added to every sampled answer: an engine that does not repeat itself."""
     predicted: int = 0
@@ -144,6 +145,4 @@ class Process:
         self.transitions = Transitions(self.states, self.index, 1000)
         self.easel = Easel(self.blobs)
         self.pictures = Pictures(self.easel, self.states, self.index, self.blobs, 1000)
-        self.world = World(
-            self.registry, self.states, self.transitions, self.pictures, self.blobs
-        )
+        self.world = World(self.registry, self.states, self.transitions, self.pictures, self.blobs)

@@ -4,9 +4,12 @@ In-process only. Nothing is remembered after the work has ended; that is a cache
 """
 
 import asyncio
+import contextvars
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from wmkit.rpc.context import deadline
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -21,8 +24,9 @@ class _Call(Generic[V]):
 class Flight(Generic[K, V]):
     """Callers that ask for one key at the same time share one task.
 
-    The work runs in a task of its own, so a caller that gives up does not take the others
-    down; when the last one has gone, the work is cancelled and its slot is free.
+    The work runs in a task of its own and without the deadline of whoever started it, so a
+    caller that gives up does not take the others down; when the last one has gone, the work
+    is cancelled and its slot is free.
     """
 
     def __init__(self) -> None:
@@ -36,7 +40,9 @@ class Flight(Generic[K, V]):
         call = self._calls.get(key)
         shared = call is not None
         if call is None:
-            call = _Call(asyncio.create_task(work()))
+            context = contextvars.copy_context()
+            context.run(deadline.set, None)
+            call = _Call(asyncio.create_task(work(), context=context))
             self._calls[key] = call
             call.task.add_done_callback(lambda task: self._end(key, task))
         call.waiters += 1

@@ -4,7 +4,6 @@ Knows domain types only; protobuf is the servicer's, Redis and Chromium are furt
 Imagining and committing take the same path: `purpose` is counted and has no other effect.
 """
 
-import difflib
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -173,9 +172,7 @@ class World:
         """The task templates of all backends."""
         return [template for model in self._registry for template in model.templates()]
 
-    async def _draw(
-        self, model: WorldBackend[Any], live: Live, request: ImageRequest
-    ) -> Rendering:
+    async def _draw(self, model: WorldBackend[Any], live: Live, request: ImageRequest) -> Rendering:
         drawn = await self._pictures.get(model, live, request)
         result = "failed" if drawn.image is None else "cached" if drawn.cached else "drawn"
         PICTURES.labels(result).inc()

@@ -73,7 +73,7 @@ async def test_a_redis_that_is_gone_is_unavailable_and_may_come_back() -> None:
         process.index.get("a"), process.index.put("b", b"1"), return_exceptions=True
     )
     assert [type(answer) for answer in answers] == [Unavailable, Unavailable]
-    with pytest.raises(Unavailable, match="^Redis does not answer"):
+    with pytest.raises(Unavailable, match=r"^Redis does not answer"):
         await process.index.ping()
     process.server.connected = True
     await process.index.put("b", b"1")

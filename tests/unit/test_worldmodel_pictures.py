@@ -78,7 +78,7 @@ async def test_faults_of_the_renderer_are_not_the_callers() -> None:
     with pytest.raises(BrowserCrashed):
         await picture(process, 5, BYTES)
     process.easel.fails = DeadlineExpired("too slow")
-    with pytest.raises(Unavailable, match="^the renderer did not answer in time$"):
+    with pytest.raises(Unavailable, match=r"^the renderer did not answer in time$"):
         await picture(process, 5, BYTES)
     process.easel.fails = BadHtml("empty")
     assert (await picture(process, 5, BYTES)).reason is FailureReason.NO_DOCUMENT

@@ -11,9 +11,7 @@ from wmkit.domain.screen import Point
 from wmkit.domain.transition import FailureReason, Outcome, State
 
 
-async def ask(
-    process: Process, state: State, action: Action, seed: int = 0
-) -> tuple[Next, Source]:
+async def ask(process: Process, state: State, action: Action, seed: int = 0) -> tuple[Next, Source]:
     live = await process.states.get(state.state_id)
     return await process.transitions.step(process.backends[0], live, action, seed)
 
