@@ -142,7 +142,7 @@ class JobQueue(Protocol):
         ...
 
     async def renew(self, worker: str, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
-        """Keep the claims; returns those that are no longer this worker's."""
+        """Keep the claims; returns those that are lost: taken over, or of a job that has ended."""
         ...
 
     async def finish(self, delivery: Delivery, result: Result) -> bool:

@@ -212,6 +212,25 @@ async def test_a_result_nobody_asked_for_is_not_counted(queue: JobQueue) -> None
     assert await queue.results("r1", "0", 10, 0) == ([], "0")
 
 
+async def test_a_job_that_its_run_has_ended_is_not_played_any_more(harness: Harness) -> None:
+    """A cancelled run ends its jobs without holding their entries."""
+    queue = harness.queue
+    await queue.submit(jobs("waiting", "played", "dropped"))
+    waiting, played, dropped = (
+        Delivery("0-0", a_job(n), 0) for n in ("waiting", "played", "dropped")
+    )
+    await queue.finish(waiting, end(waiting, DEAD, "cancelled"))
+    held = await queue.take("w1", 5, 0)
+    assert ids(held) == ["played", "dropped"]
+    await queue.finish(played, end(played, DEAD, "cancelled"))
+    assert ids(await queue.renew("w1", held)) == ["played"]
+    await queue.finish(dropped, end(dropped, DEAD, "cancelled"))
+    await harness.age(RECLAIM_S)
+    assert await queue.reclaim("w2", 5) == []
+    await queue.submit(jobs(*"abcdefgh"))  # none of the three takes a place any more
+    assert await queue.ledger("r1") == Ledger(requested=11, dead=3)
+
+
 async def test_a_retry_counts_an_attempt_and_a_hand_back_does_not(queue: JobQueue) -> None:
     await queue.submit(jobs("a"))
     await queue.retry(await one(queue))

@@ -69,12 +69,14 @@ class MemoryJobQueue:
 
     async def take(self, worker: str, count: int, block_ms: int) -> Sequence[Delivery]:
         def waiting() -> list[str]:
+            self._drop_ended()
             return [entry for entry in self._entries if entry not in self._claims][:count]
 
         await self._wait(lambda: bool(waiting()), block_ms)
         return [self._claim(entry, worker, 1) for entry in waiting()]
 
     async def reclaim(self, worker: str, count: int) -> Sequence[Delivery]:
+        self._drop_ended()
         taken: list[Delivery] = []
         deadline = self._clock() - self.reclaim_after_s
         for entry, claim in list(self._claims.items()):
@@ -95,6 +97,7 @@ class MemoryJobQueue:
         return taken
 
     async def renew(self, worker: str, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        self._drop_ended()
         lost = []
         for delivery in deliveries:
             claim = self._claims.get(delivery.entry_id)
@@ -146,6 +149,11 @@ class MemoryJobQueue:
     def _remove(self, entry_id: str) -> None:
         self._entries.pop(entry_id, None)
         self._claims.pop(entry_id, None)
+
+    def _drop_ended(self) -> None:
+        for entry, job in list(self._entries.items()):
+            if (job.run_id, job.job_id) in self._ended:
+                self._remove(entry)
 
     def _claim(self, entry_id: str, worker: str, deliveries: int) -> Delivery:
         self._claims[entry_id] = _Claim(worker, self._clock(), deliveries)

@@ -81,6 +81,10 @@ class RedisJobQueue:
         await self._blocking.aclose()
         await self._redis.aclose()
 
+    async def check(self) -> None:
+        """Raises Unavailable when Redis does not answer."""
+        await self._call(lambda: cast(Awaitable[Any], self._redis.ping()))
+
     async def submit(self, jobs: Sequence[Job]) -> None:
         """Raises Overloaded when the jobs do not fit now, InvalidRequest when they never will.
 
@@ -112,12 +116,8 @@ class RedisJobQueue:
                 GROUP, worker, {self._jobs: ">"}, count=count, block=_block(block_ms)
             )
         )
-        found = [(entry_id, fields["job"]) for entry_id, fields in _entries(answer)]
-        return [
-            Delivery(entry_id, job, deliveries=1)
-            for entry_id, raw in found
-            if (job := _read(entry_id, raw)) is not None
-        ]
+        found = [(entry_id, fields["job"], 1) for entry_id, fields in _entries(answer)]
+        return await self._playable(found)
 
     async def reclaim(self, worker: str, count: int) -> Sequence[Delivery]:
         """Jobs of workers that stopped renewing; those delivered too often end here as dead."""
@@ -129,8 +129,7 @@ class RedisJobQueue:
             for entry_id, raw, deliveries in claimed:
                 if deliveries > self.max_deliveries:
                     await self._bury(entry_id, raw, deliveries)
-                elif (job := _read(entry_id, raw)) is not None:
-                    taken.append(Delivery(entry_id, job, deliveries))
+            taken += await self._playable([c for c in claimed if c[2] <= self.max_deliveries])
             if cursor == "0-0":
                 break
         return taken
@@ -138,10 +137,11 @@ class RedisJobQueue:
     async def renew(self, worker: str, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         if not deliveries:
             return []
-        args: list[Any] = [GROUP, worker]
+        keys, args = [self._jobs], [GROUP, worker]
         for delivery in deliveries:
-            args += [delivery.entry_id, delivery.deliveries]
-        lost = set(await self._run(self._renew, [self._jobs], args))
+            keys.append(self._key(delivery.job.run_id, "ledger"))
+            args += [delivery.entry_id, str(delivery.deliveries), delivery.job.job_id]
+        lost = set(await self._run(self._renew, keys, args))
         return [delivery for delivery in deliveries if delivery.entry_id in lost]
 
     async def finish(self, delivery: Delivery, result: Result) -> bool:
@@ -178,6 +178,30 @@ class RedisJobQueue:
     def _key(self, run_id: str, what: str) -> str:
         return f"{self._prefix}:run:{run_id}:{what}"
 
+    async def _playable(self, found: Sequence[tuple[str, str, int]]) -> list[Delivery]:
+        """Deliveries of (entry id, job, deliveries); of ended jobs, the entry is taken away."""
+        deliveries = [
+            Delivery(entry_id, job, count)
+            for entry_id, raw, count in found
+            if (job := _read(entry_id, raw)) is not None
+        ]
+        if not deliveries:
+            return []
+        asked = self._redis.pipeline(transaction=False)
+        for delivery in deliveries:
+            asked.hexists(self._key(delivery.job.run_id, "ledger"), delivery.job.job_id)
+        ended = await self._call(asked.execute)
+        for delivery, has_ended in zip(deliveries, ended, strict=True):
+            if has_ended:
+                await self._discard(delivery.entry_id)
+        return [d for d, has_ended in zip(deliveries, ended, strict=True) if not has_ended]
+
+    async def _discard(self, entry_id: str) -> None:
+        both = self._redis.pipeline(transaction=True)
+        both.xack(self._jobs, GROUP, entry_id)
+        both.xdel(self._jobs, entry_id)
+        await self._call(both.execute)
+
     async def _end(self, entry_id: str, result: Result) -> bool:
         keys = [
             self._jobs,
@@ -197,8 +221,7 @@ class RedisJobQueue:
             result = Result(**named, status=ResultStatus.DEAD, reason=reason)
         except (ValueError, TypeError, KeyError):
             log.error("dropped an entry that is no job", entry_id=entry_id, entry=raw[:200])
-            await self._call(lambda: self._redis.xack(self._jobs, GROUP, entry_id))
-            await self._call(lambda: self._redis.xdel(self._jobs, entry_id))
+            await self._discard(entry_id)
             return
         log.warning("job is dead", job_id=result.job_id, reason=reason)
         await self._end(entry_id, result)

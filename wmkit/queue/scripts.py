@@ -29,17 +29,24 @@ end
 return {1, #fresh}
 """
 
-# KEYS jobs; ARGV group, worker, then (entry_id, deliveries) for each delivery.
-# -> entry ids that are no longer this worker's. XPENDING first: a plain XCLAIM by a worker
-# that was asleep would steal the job back from the one that took over.
+# KEYS jobs, then the ledger of each delivery's run; ARGV group, worker, then
+# (entry_id, deliveries, job_id) for each delivery.
+# -> entry ids that are no longer this worker's, or whose job was ended by someone else.
+# XPENDING first: a plain XCLAIM by a worker that was asleep would steal the job back from
+# the one that took over.
 RENEW = """
 local lost = {}
-for i = 3, #ARGV, 2 do
+for n = 2, #KEYS do
+  local i = 3 * n - 3
   local held = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[i], ARGV[i], 1)[1]
-  if held and held[2] == ARGV[2] and held[4] == tonumber(ARGV[i + 1]) then
-    redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[i], 'JUSTID')
-  else
+  if not held or held[2] ~= ARGV[2] or held[4] ~= tonumber(ARGV[i + 1]) then
     lost[#lost + 1] = ARGV[i]
+  elseif redis.call('HEXISTS', KEYS[n], ARGV[i + 2]) == 1 then
+    lost[#lost + 1] = ARGV[i]
+    redis.call('XACK', KEYS[1], ARGV[1], ARGV[i])
+    redis.call('XDEL', KEYS[1], ARGV[i])
+  else
+    redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[i], 'JUSTID')
   end
 end
 return lost
