@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from wmkit.domain.errors import WMError
 from wmkit.settings import ServiceSettings, describe, load
 
 S = TypeVar("S", bound=ServiceSettings)
@@ -42,5 +43,8 @@ def main(
     logs.configure(name, values.log_level)
     try:
         asyncio.run(run(values))
+    except WMError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None

@@ -4,12 +4,11 @@ In-process only. Nothing is remembered after the work has ended; that is a cache
 """
 
 import asyncio
-import contextvars
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from wmkit.rpc.context import deadline
+from wmkit.rpc.context import detached
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -40,9 +39,7 @@ class Flight(Generic[K, V]):
         call = self._calls.get(key)
         shared = call is not None
         if call is None:
-            context = contextvars.copy_context()
-            context.run(deadline.set, None)
-            call = _Call(asyncio.create_task(work(), context=context))
+            call = _Call(asyncio.create_task(work(), context=detached()))
             self._calls[key] = call
             call.task.add_done_callback(lambda task: self._end(key, task))
         call.waiters += 1

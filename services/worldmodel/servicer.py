@@ -132,7 +132,7 @@ class WorldModelServicer(rpc.WorldModelServiceServicer):  # type: ignore[misc]
         except WMError as error:
             failed = status.encode(error)
         except Exception:
-            request_id = call_context.trace.get() or call_context.new_trace()
+            request_id = call_context.trace() or call_context.new_trace()
             log.exception("step of a batch failed", key=item.key, request_id=request_id)
             failed = status.internal(request_id)
         answer = pb.StepError(code=failed.code, message=failed.message, details=failed.details)

@@ -154,12 +154,12 @@ async def test_trace_and_deadline_travel_to_the_next_service() -> None:
     seen: dict[str, tuple[str, float | None]] = {}
 
     async def far(_: str) -> None:
-        seen["far"] = context.trace.get(), context.left_s()
+        seen["far"] = context.trace(), context.left_s()
 
     async with toy(far) as behind, WorldModelClient(behind.address, timeout_s=600) as client:
 
         async def near(_: str) -> None:
-            seen["near"] = context.trace.get(), context.left_s()
+            seen["near"] = context.trace(), context.left_s()
             await client.list_tasks()
 
         async with toy(near) as front, raw(front.address) as stub:
@@ -172,6 +172,31 @@ async def test_trace_and_deadline_travel_to_the_next_service() -> None:
     # gRPC rounds a deadline up by a percent or two when it puts it on the wire.
     assert seen["far"][1] < 22
     assert seen["near"][1] < 22
+
+
+async def test_a_task_that_outlives_its_call_is_free_of_the_calls_deadline() -> None:
+    answered, left = asyncio.Event(), []
+
+    async def background() -> None:
+        left.append(context.left_s())
+        await answered.wait()
+        left.append(context.left_s())
+        assert context.trace() == "t8"
+
+    tasks = []
+
+    async def before(_: str) -> None:
+        tasks.append(asyncio.create_task(background()))
+        await asyncio.sleep(0)
+
+    async with toy(before) as server, raw(server.address) as stub:
+        await stub.ListTasks(
+            pb.ListTasksRequest(), timeout=20, metadata=((context.TRACE_KEY, "t8"),)
+        )
+        answered.set()
+        await tasks[0]
+    assert left[0] is not None
+    assert left[1] is None
 
 
 async def test_health_is_told_per_service_and_overall() -> None:

@@ -50,7 +50,7 @@ class Client:
         return self._opened
 
     def _metadata(self) -> tuple[tuple[str, str], ...]:
-        trace = context.trace.get()
+        trace = context.trace()
         return (*self._token, (context.TRACE_KEY, trace)) if trace else self._token
 
     async def _call(self, method: Any, request: Any, timeout_s: float | None = None) -> Any:

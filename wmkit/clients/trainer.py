@@ -1,5 +1,6 @@
 """Client of the trainer service."""
 
+import secrets
 from collections.abc import AsyncIterator, Sequence
 
 from wmr1.trainer.v1 import trainer_pb2 as pb
@@ -21,7 +22,10 @@ class TrainerClient(Client):
 
         Raises InvalidRequest for a recipe that does not hold, BadCheckpoint for its model.
         """
-        request = pb.CreateRunRequest(recipe_toml=recipe_toml, request_id=request_id)
+        # gRPC sends a call again when the connection breaks; that must not make two runs.
+        request = pb.CreateRunRequest(
+            recipe_toml=recipe_toml, request_id=request_id or secrets.token_hex(8)
+        )
         return convert.run_from_pb((await self._call(self._stub.CreateRun, request)).run)
 
     async def get_run(self, run_id: str) -> Run:

@@ -1,30 +1,55 @@
 """What travels with a call through tasks and on to the next service: trace id and deadline.
 
-Context variables, set by the server's interceptor and read by the clients.
+Context variables, set by the server's interceptor and read by the clients. A task that a
+call leaves behind keeps the trace id, but not the deadline: that ends with the call.
 """
 
 import secrets
 import time
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
+from dataclasses import dataclass
 
 TRACE_KEY = "x-wmr1-trace"
 """Metadata key of the trace id."""
 
-trace: ContextVar[str] = ContextVar("wmr1_trace", default="")
-"""Trace id of the current call; empty outside of one."""
 
-deadline: ContextVar[float | None] = ContextVar("wmr1_deadline", default=None)
-"""`time.monotonic()` at which the current call's caller gives up; None is never."""
+@dataclass(slots=True)
+class Call:
+    """A call that is being answered. `end` is the `time.monotonic()` at which its caller gives up.
+
+    None when it never does, and as soon as the call has been answered.
+    """
+
+    trace: str
+    end: float | None = None
+
+
+current: ContextVar[Call | None] = ContextVar("wmr1_call", default=None)
+"""The call that this task works for; None outside of one."""
 
 
 def new_trace() -> str:
     return secrets.token_hex(8)
 
 
+def trace() -> str:
+    """Trace id of the current call; empty outside of one."""
+    call = current.get()
+    return call.trace if call else ""
+
+
+def detached() -> Context:
+    """The current context without the deadline, for work that several calls share."""
+    context = copy_context()
+    if call := current.get():
+        context.run(current.set, Call(call.trace))
+    return context
+
+
 def left_s() -> float | None:
     """Seconds until the current call's caller gives up; None when it never does."""
-    end = deadline.get()
-    return None if end is None else max(end - time.monotonic(), 0.0)
+    call = current.get()
+    return None if call is None or call.end is None else max(call.end - time.monotonic(), 0.0)
 
 
 def remaining_s(default_s: float) -> float:

@@ -107,12 +107,12 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         started = time.perf_counter()
         metadata = dict(context.invocation_metadata() or ())
         trace = str(metadata.get(call_context.TRACE_KEY, ""))[:64] or call_context.new_trace()
-        call_context.trace.set(trace)
         structlog.contextvars.bind_contextvars(trace=trace)
         left_s = context.time_remaining()
         timeout_s = default_s if left_s is None else None
         end_s = left_s if left_s is not None else default_s
-        call_context.deadline.set(None if end_s is None else time.monotonic() + end_s)
+        call = call_context.Call(trace, None if end_s is None else time.monotonic() + end_s)
+        call_context.current.set(call)
         code = "OK"
         try:
             if self._token and not method.startswith(_OPEN):
@@ -142,6 +142,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             code = status.code_of(answer).name
             await _abort(context, answer)
         finally:
+            call.end = None
             seconds = time.perf_counter() - started
             RPC_SECONDS.labels(method, code).observe(seconds)
             log.debug("call", method=method, code=code, ms=round(seconds * 1e3, 2))
