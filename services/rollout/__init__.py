@@ -1,0 +1,1 @@
+"""Takes episode jobs from the queue, plays them in the world model and stores trajectories."""

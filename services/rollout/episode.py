@@ -1,0 +1,193 @@
+"""Plays one episode: a task, step by step, until it ends. Pure orchestration over ports.
+
+Knows no queue, no wire and no clock but the deadline; gives no reward. The committed path is
+the only state: imagined screens stay inside `thinking.py`. The rules are those of
+`docs/rollout.md`.
+"""
+
+import asyncio
+import time
+import uuid
+from dataclasses import asdict
+
+from services.rollout.failures import EpisodeFailed, infrastructure, patiently
+from services.rollout.thinking import Players, Thinker, Thought, step
+from wmkit.domain import dialects, prompts
+from wmkit.domain.actions import Action, Answer, Finish, to_dict
+from wmkit.domain.episode import Ending, Job, Step, Trajectory
+from wmkit.domain.errors import InvalidAction
+from wmkit.domain.screen import View
+from wmkit.domain.tasks import Judgement, Task
+from wmkit.domain.transition import FailureReason, ImageRequest, Outcome, Purpose, State, Transition
+from wmkit.ports import Policy, WorldModel
+
+
+async def play(
+    job: Job, *, world: WorldModel, policy: Policy, worker: str = "", patience_s: float = 60.0
+) -> Trajectory:
+    """Play the job's episode to its end and have it judged.
+
+    `patience_s`: how long a service that does not answer is waited for, per call.
+    Raises EpisodeFailed when infrastructure, not the agent, ends it.
+    """
+    limit_s = job.spec.timeout_s
+    try:
+        async with asyncio.timeout(limit_s):
+            episode = _Episode(job, Players(world, policy, patience_s), worker)
+            return await episode.play()
+    except TimeoutError as error:
+        raise EpisodeFailed(f"not finished after {limit_s:g} s", retryable=True) from error
+
+
+class _Episode:
+    """The committed path so far."""
+
+    def __init__(self, job: Job, players: Players, worker: str) -> None:
+        self._job = job
+        self._players = players
+        self._worker = worker
+        self._play_id = f"{job.job_id}/{uuid.uuid4().hex}"
+        self._begin = time.monotonic()
+        self._log: list[Action] = []
+        self._steps: list[Step] = []
+        self._screens: list[str] = []  # real ones, as digests, the current one last
+        self._payloads: dict[str, str] = {}
+        self._calls = 0  # answered world-model calls
+        self._view: View | None = None
+
+    async def play(self) -> Trajectory:
+        task = await self._start()
+        ending = None
+        while ending is None:
+            ending = await self._step(task)
+        answer, status = self._said(ending)
+        judgement = await self._judge(task, answer, status)
+        screen = self._state.screen
+        return Trajectory(
+            job=self._job,
+            task=task,
+            backend=self._state.backend,
+            revision=self._state.revision,
+            screen=asdict(screen) | {"orientation": screen.orientation},
+            steps=tuple(self._steps),
+            final_state_id=self._state.state_id,
+            final_screenshot=self._screens[-1],
+            ending=ending,
+            answer=answer,
+            finish_status=status,
+            judgement=judgement,
+            payloads=self._payloads,
+            wall_s=time.monotonic() - self._begin,
+            worker=self._worker,
+        )
+
+    async def _start(self) -> Task:
+        job = self._job
+        picture = ImageRequest(deliver="digest", scale=job.spec.image_scale)
+        with infrastructure(f"starting task {job.task}"):
+            dialects.get(job.spec.dialect)
+            created = await patiently(
+                lambda: self._players.world.create_state(
+                    job.task, backend=job.spec.backend, image=picture
+                ),
+                self._players.patience_s,
+            )
+        if created.task is None or created.image is None:
+            raise EpisodeFailed(f"task {job.task} came without a first screen", retryable=True)
+        self._arrive(created.state, created.image.digest)
+        return created.task
+
+    async def _step(self, task: Task) -> Ending | None:
+        spec, index = self._job.spec, len(self._steps)
+        left = spec.max_calls - self._calls if spec.max_calls_per_thought else 0
+        shown = self._screens[-spec.history :]
+        prompt = prompts.step_turns(spec, task, self._log, shown, left, view=self._view)
+        thinker = Thinker(self._players, self._job, self._play_id, index, self._state, left)
+        thought = await thinker.think(prompt, len(shown))
+        self._view = thought.view
+        self._calls += sum(call.answered for call in thought.imagined)
+        self._payloads |= thought.payloads
+        action = thought.action
+        if action is None:
+            return self._end(thought, Ending.UNPARSABLE)
+        if isinstance(action, Finish):
+            return self._end(thought, Ending.FINISH)
+        if isinstance(action, Answer):
+            return self._end(thought, Ending.ANSWER)
+        try:
+            found = await self._commit(action, index)
+        except InvalidAction as error:
+            return self._end(thought, Ending.UNPARSABLE, error.message)
+        self._record(thought, action=action, found=found)
+        self._log.append(action)
+        assert found.state is not None and found.image is not None
+        self._arrive(found.state, found.image.digest)
+        return Ending.STEP_LIMIT if len(self._log) >= task.step_limit else None
+
+    async def _commit(self, action: Action, index: int) -> Transition:
+        where = f"at step {index}"
+        found = await step(self._players, self._job, self._state, action, Purpose.COMMIT, where)
+        if found.outcome is Outcome.FAILED:
+            # A fault of content comes back the same; only a slow renderer may do better.
+            raise EpisodeFailed(
+                f"the world model failed at step {index}: {found.reason}",
+                retryable=found.reason is FailureReason.RENDER_TIMEOUT,
+            )
+        assert found.state is not None
+        if found.state.revision != self._state.revision:
+            raise EpisodeFailed("the world model changed its revision meanwhile", retryable=True)
+        return found
+
+    async def _judge(self, task: Task, answer: str | None, status: str | None) -> Judgement:
+        with infrastructure("judging the end"):
+            return await patiently(
+                lambda: self._players.world.judge(
+                    task.ref, self._state.state_id, answer=answer, finish_status=status
+                ),
+                self._players.patience_s,
+            )
+
+    def _said(self, ending: Ending) -> tuple[str | None, str | None]:
+        """What the agent answered and declared, where it ended the episode itself."""
+        action = self._steps[-1].action
+        if ending is Ending.ANSWER and action is not None:
+            return action["text"], None
+        if ending is Ending.FINISH and action is not None:
+            return None, action["status"]
+        return None, None
+
+    def _arrive(self, state: State, screenshot: str) -> None:
+        self._state = state
+        self._screens.append(screenshot)
+        self._payloads[state.state_id] = state.payload_digest
+
+    def _end(self, thought: Thought, ending: Ending, refused: str = "") -> Ending:
+        self._record(thought, action=None if refused else thought.action, refused=refused)
+        return ending
+
+    def _record(
+        self,
+        thought: Thought,
+        *,
+        action: Action | None,
+        found: Transition | None = None,
+        refused: str = "",
+    ) -> None:
+        after = found.state if found is not None else None
+        self._steps.append(
+            Step(
+                index=len(self._steps),
+                state_id=self._state.state_id,
+                screen_id=self._state.screen_id,
+                screenshot=self._screens[-1],
+                thought=thought.thought,
+                text=thought.text,
+                imagined=thought.imagined,
+                action=to_dict(action) if action is not None else None,
+                parse_error=thought.parse_error or refused,
+                outcome=found.outcome if found is not None else None,
+                next_state_id=after.state_id if after is not None else "",
+                cache_hit=found is not None and found.provenance.cache_hit,
+                segment=thought.segment,
+            )
+        )
