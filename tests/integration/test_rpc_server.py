@@ -107,6 +107,25 @@ async def test_an_unavailable_service_is_tried_again() -> None:
     assert (template.name, calls) == ("fake", 3)
 
 
+async def test_only_the_caller_next_to_a_failure_tries_again() -> None:
+    calls = {"front": 0, "behind": 0}
+
+    async def far(_: str) -> None:
+        calls["behind"] += 1
+        raise BrowserCrashed("the browser died")
+
+    async with toy(far) as behind, WorldModelClient(behind.address) as inner:
+
+        async def near(_: str) -> None:
+            calls["front"] += 1
+            await inner.list_tasks()
+
+        async with toy(near) as front, WorldModelClient(front.address) as client:
+            with pytest.raises(BrowserCrashed, match="the browser died"):
+                await client.list_tasks()
+    assert calls == {"front": 1, "behind": 5}
+
+
 async def test_what_the_caller_did_wrong_is_not_tried_again() -> None:
     calls = 0
 

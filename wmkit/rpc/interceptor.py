@@ -24,6 +24,9 @@ from wmkit.rpc import status
 
 log = structlog.get_logger(__name__)
 
+# Our client to the peer has tried again already; if every caller up the chain did too, a
+# dead service would be called five to the power of the chain's length.
+_PUSHBACK = (("grpc-retry-pushback-ms", "-1"),)
 _OPEN = ("/grpc.health.v1.Health/",)
 
 
@@ -140,7 +143,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
                 log.exception("call failed", method=method)
                 answer = status.internal(trace)
             code = status.code_of(answer).name
-            await _abort(context, answer)
+            await _abort(context, answer, _PUSHBACK if _from_peer(error) else ())
         finally:
             call.end = None
             seconds = time.perf_counter() - started
@@ -148,5 +151,15 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             log.debug("call", method=method, code=code, ms=round(seconds * 1e3, 2))
 
 
-async def _abort(context: Any, answer: Any) -> None:
-    await context.abort(status.code_of(answer), answer.message, status.metadata_of(answer))
+async def _abort(context: Any, answer: Any, also: tuple[tuple[str, str | bytes], ...] = ()) -> None:
+    metadata = (*status.metadata_of(answer), *also)
+    await context.abort(status.code_of(answer), answer.message, metadata)
+
+
+def _from_peer(error: BaseException | None) -> bool:
+    """True when another service's failure lies at the bottom of this one."""
+    while error is not None:
+        if isinstance(error, grpc.aio.AioRpcError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
