@@ -23,6 +23,9 @@ from transformers import (
 )
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
+# On tensors this small a second thread is only waited for.
+torch.set_num_threads(1)
+
 Family = Literal["qwen3", "qwen25"]
 FAMILIES: tuple[Family, ...] = ("qwen3", "qwen25")
 

@@ -1,6 +1,7 @@
 """Puts the service together: checkpoint, engine, blobs, Redis, the last weights, the server."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -22,7 +23,7 @@ from services.policy.updates import Updates
 from wmkit.blobs import open_blobs
 from wmkit.domain.errors import InvalidRequest, Unavailable
 from wmkit.modeling import Loaded, load
-from wmkit.rpc.server import serve
+from wmkit.rpc.server import Register, serve
 
 log = structlog.get_logger(__name__)
 
@@ -30,13 +31,18 @@ log = structlog.get_logger(__name__)
 async def serve_policy(settings: PolicySettings) -> None:
     """Serve until told to stop."""
     resources = AsyncExitStack()
+    await serve(settings, "policy", registration(settings, resources), resources.aclose)
+
+
+def registration(settings: PolicySettings, resources: AsyncExitStack) -> Register:
+    """What adds this service to a server; whatever it opens is closed with `resources`."""
 
     async def register(server: Any) -> list[str]:
         policy = await resources.enter_async_context(open_policy(settings))
         rpc.add_PolicyServiceServicer_to_server(PolicyServicer(policy, Memo()), server)
         return [NAME]
 
-    await serve(settings, "policy", register, resources.aclose)
+    return register
 
 
 @asynccontextmanager
@@ -55,7 +61,7 @@ async def open_policy(settings: PolicySettings) -> AsyncIterator[LocalPolicy]:
         loaded,
         limits,
         feature_bytes=settings.feature_cache_mb << 20,
-        threads=settings.torch_threads,
+        threads=settings.torch_threads or max(1, (os.cpu_count() or 2) // 2),
     )
     async with AsyncExitStack() as stack:
         redis = _connect(settings.redis_url)

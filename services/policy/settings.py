@@ -19,7 +19,8 @@ class PolicySettings(ServiceSettings):
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Number type of the weights; anything but the trainer's own makes sampling differ."""
     torch_threads: int = Field(0, ge=0)
-    """CPU threads of the model; 0 leaves torch's default, the number of cores."""
+    """CPU threads of the model; 0 takes half of the cores, which leaves some to the services
+    that it works with. More threads than free cores are many times slower than one."""
     max_batch: int = Field(64, ge=1)
     """Most requests in one batch."""
     max_batch_tokens: int = Field(65536, ge=1)

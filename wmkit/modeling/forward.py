@@ -104,8 +104,9 @@ def forward_logprobs(
     if select.shape != batch.input_ids.shape:
         raise ValueError(f"select is {tuple(select.shape)}, not {tuple(batch.input_ids.shape)}")
     select = select.bool()
-    first = batch.attention_mask.cumsum(1) <= 1
-    if bool((select & first).any()):
+    tokens = batch.attention_mask.bool()
+    scorable = tokens & (tokens.cumsum(1) > 1)
+    if bool((select & ~scorable).any()):
         raise ValueError("a sequence's first token or padding has no log-probability")
     hidden = hidden_states(model, batch)
     before = hidden[:, :-1][select[:, 1:]]
