@@ -16,8 +16,9 @@ _TAG = re.compile(
     r"(?P<open><think>)|(?P<close></think>)|(?P<call><call_wm(?P<attributes>[^<>]*)>)"
     r"|(?P<end></call_wm>)|(?P<old>\bcall_wm\s*\()"
 )
-_FROM = re.compile(r"""\s*(?:from|parent)\s*=\s*["']?\s*(\d{1,4})\s*["']?\s*""")
-_OLD_FROM = re.compile(r""",\s*(?:from|from_|parent)\s*=\s*["']?\s*(\d{1,4})\s*["']?\s*\Z""")
+_NUMBER = r"""\s*+=\s*+["']?\s*+(\d{1,4})\s*+["']?\s*+"""
+_FROM = re.compile(rf"\s*+(?:from|parent){_NUMBER}")
+_OLD_FROM = re.compile(rf",\s*+(?:from|parent)_?{_NUMBER}\Z")
 _OLD_NAME = re.compile(r"\s*(?:action\s*=\s*)?")
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _PUNCTUATION = re.compile(r"[()\[\]{}'\"]|\\.", re.DOTALL)

@@ -13,8 +13,10 @@ from wmkit.domain.dialects.reader import CutOff, RawCall, read_call
 from wmkit.domain.dialects.thoughts import skip_thought
 from wmkit.domain.screen import View
 
-_LINE_MARKER = re.compile(r"^[^\S\n]*[*_#>\-]*[^\S\n]*Action\s*[:：][*_\s`]*", re.M | re.I)
-_ANY_MARKER = re.compile(r"\bAction\s*[:：][*_\s`]*", re.I)
+_LINE_MARKER = re.compile(
+    r"^[^\S\n]*+(?:[*_#>\-]++[^\S\n]*+)?Action\s*+[:：][*_\s`]*+", re.M | re.I
+)
+_ANY_MARKER = re.compile(r"\bAction\s*+[:：][*_\s`]*+", re.I)
 _LEAD = re.compile(r"[\s`*]*")
 
 
@@ -33,23 +35,24 @@ class FunctionDialect(ParsingDialect):
 
 def find_call(text: str, names: tuple[str, ...]) -> RawCall:
     """The one call of an answer. Raises Reject when there is none, or more than one."""
-    call = _first_call(text, skip_thought(text))
-    another = re.compile(rf"\b(?:{'|'.join(names)})\s*\(", re.I).search(text, call.span[1])
+    opening = re.compile(rf"\b(?:{'|'.join(names)})\s*+\(", re.I)
+    call = _first_call(text, skip_thought(text), opening)
+    another = opening.search(text, call.span[1])
     if another is not None:
         raise Reject("the answer holds two actions", another.start(), len(text))
     return call
 
 
-def _first_call(text: str, start: int) -> RawCall:
-    """The call after the first `Action:` that has one; a bare call without any `Action:`."""
+def _first_call(text: str, start: int, opening: re.Pattern[str]) -> RawCall:
+    """A bare call at the start, else the one behind the first `Action:` that has one."""
+    lead = _LEAD.match(text, start)
+    bare = lead.end() if lead else start
+    if bare == len(text):
+        raise Reject("there is no action", start, len(text))
     pattern = _LINE_MARKER if _LINE_MARKER.search(text, start) else _ANY_MARKER
     marker = pattern.search(text, start)
-    if marker is None:
-        lead = _LEAD.match(text, start)
-        at = lead.end() if lead else start
-        if at == len(text):
-            raise Reject("there is no action", start, len(text))
-        return read_call(text, at)
+    if marker is None or opening.match(text, bare):
+        return read_call(text, bare)
     while True:
         try:
             return read_call(text, marker.end())

@@ -34,8 +34,9 @@ _WORDS: dict[str, Action] = {
     "impossible": Finish("infeasible"),
 }
 _LINE = re.compile(
-    r"^[^\S\n]*(?:Action[^\S\n]*:[^\S\n]*)?(?:(?P<name>[A-Za-z_]+)[^\S\n]*:(?P<value>[^\n]*)"
-    rf"|(?P<word>{'|'.join(_WORDS)})[^\S\n]*\.?[^\S\n]*)$",
+    r"^[^\S\n]*+(?:Action[^\S\n]*+:[^\S\n]*+)?"
+    r"(?:(?P<name>[A-Za-z_]++)[^\S\n]*+:(?P<value>[^\n]*+)"
+    rf"|(?P<word>{'|'.join(_WORDS)})[^\S\n]*+\.?[^\S\n]*+)$",
     re.M | re.I,
 )
 
