@@ -92,7 +92,7 @@ class Collector:
         progress(0, len(jobs))
         while waiting or self._outstanding:
             try:
-                waiting = await self._submit(waiting)
+                await self._submit(waiting)
                 block_ms = BLOCK_MS if not waiting else BLOCK_MS // 10
                 results, self._cursor = await self._queue.results(
                     self._run_id, self._cursor, 256, block_ms
@@ -138,8 +138,8 @@ class Collector:
             await self._read(results)
         self._outstanding.clear()
 
-    async def _submit(self, waiting: list[Job]) -> list[Job]:
-        """Submit as much as the queue admits; returns the rest."""
+    async def _submit(self, waiting: list[Job]) -> None:
+        """Submit as much as the queue admits and take it off the list."""
         while waiting:
             chunk = waiting[:SUBMIT_CHUNK]
             # Known before they are asked for: a call that fails may have come through.
@@ -148,8 +148,7 @@ class Collector:
                 await self._queue.submit(chunk)
             except Overloaded:
                 break
-            waiting = waiting[SUBMIT_CHUNK:]
-        return waiting
+            del waiting[:SUBMIT_CHUNK]
 
     async def _read(self, results: Sequence[Result]) -> list[Episode]:
         known = [result for result in results if result.job_id in self._outstanding]

@@ -4,6 +4,7 @@ It plays nothing and talks to no service; pictures come as encoded bytes by dige
 """
 
 import copy
+import math
 import random
 import threading
 import time
@@ -124,7 +125,7 @@ class Learner:
         norm = torch.nn.utils.clip_grad_norm_(
             self.model.parameters(), recipe.optimizer.grad_clip
         ).item()
-        if not torch.isfinite(torch.tensor(norm)):
+        if not math.isfinite(norm):
             raise BadSample(f"the gradient is not finite; {self._culprit(part, weights, images)}")
         self._steps += 1
         lr = recipe.optimizer.lr * min(1.0, self._steps / max(1, recipe.optimizer.warmup))
@@ -218,8 +219,8 @@ class Learner:
         for sample, weight in zip(samples, weights, strict=True):
             self.optimizer.zero_grad(set_to_none=True)
             self.loss([sample], [weight], images, Tally(), False).backward()  # type: ignore[no-untyped-call]
-            gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
-            if not all(bool(torch.isfinite(g).all()) for g in gradients):
+            norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+            if not bool(torch.isfinite(norm)):
                 return f"it comes from {sample.name}"
         return "no single sample is to blame"
 
