@@ -152,7 +152,7 @@ class Bandit:
         self,
         folder: Path,
         *,
-        rewarded: Callable[[int], bool] = lambda token: token % 2 == 0,
+        rewarded: Callable[[int], bool] = lambda token: token % 2 == 1,
         fate: Callable[[Job], ResultStatus] = lambda _: ResultStatus.ACCEPTED,
         tokens: int = 2,
     ) -> None:
