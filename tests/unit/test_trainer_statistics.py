@@ -21,9 +21,7 @@ def test_z_is_the_quantile_of_the_normal_distribution() -> None:
         (1, 29, 0.0061, 0.1718),
     ],
 )
-def test_wilson_reproduces_newcombes_table(
-    successes: int, n: int, low: float, high: float
-) -> None:
+def test_wilson_reproduces_newcombes_table(successes: int, n: int, low: float, high: float) -> None:
     assert wilson(successes, n) == pytest.approx((low, high), abs=5e-5)
 
 
