@@ -106,7 +106,10 @@ class Worker:
                 await self._pause(PAUSE_S)
                 continue
             for delivery in found:
-                self._start(delivery)
+                if self._stopping.is_set():
+                    await self._hand_back(delivery)
+                else:
+                    self._start(delivery)
 
     def _block_ms(self) -> int:
         return min(BLOCK_MS, max(int(self._limits.beat_s * 1000), 1))
@@ -143,7 +146,7 @@ class Worker:
             await self._bring_to_end(flight)
         except asyncio.CancelledError:
             if not flight.lost and not flight.ending:
-                await self._hand_back(flight)
+                await self._hand_back(flight.delivery)
         finally:
             if self._flights.get(flight.delivery.entry_id) is flight:
                 del self._flights[flight.delivery.entry_id]
@@ -235,9 +238,9 @@ class Worker:
         except TimeoutError:
             return
 
-    async def _hand_back(self, flight: _Flight) -> None:
+    async def _hand_back(self, delivery: Delivery) -> None:
         try:
-            await self._queue.retry(flight.delivery, failed=False)
+            await self._queue.retry(delivery, failed=False)
         except (Unavailable, Overloaded) as error:
             # Then the claim expires and another worker takes over.
             log.warning("cannot hand a job back", error=error.message)
