@@ -26,6 +26,8 @@ log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
+_STOPPING = "the policy service is stopping"
+
 
 @dataclass(frozen=True, slots=True)
 class Version:
@@ -94,7 +96,7 @@ class Engine:
             with suppress(asyncio.CancelledError):
                 await self._loop_task
         while self._queue:
-            _fail(self._queue.popleft(), EngineDown("the policy service is stopping"))
+            _fail(self._queue.popleft(), EngineDown(_STOPPING))
         await asyncio.to_thread(self._thread.shutdown)
 
     @property
@@ -225,6 +227,10 @@ class Engine:
             answers = await self._in_thread(
                 lambda: generate(self.loaded, prompts, self._features, lambda i: batch[i].gone)
             )
+        except asyncio.CancelledError:
+            for waiting in batch:
+                _fail(waiting, EngineDown(_STOPPING))
+            raise
         except Exception as error:  # whatever torch raises must not end the loop
             log.exception("batch failed", rows=len(batch))
             for waiting in batch:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests import modeling_reference, tiny_checkpoints
-from wmkit.domain.generation import Picture, Text, Turn
+from wmkit.domain.generation import Part, Picture, Text, Turn
 from wmkit.modeling import Batch, EncodedPixels, Loaded, forward, forward_logprobs, load
 from wmkit.modeling.packing import PadSide
 
@@ -22,7 +22,8 @@ class Case:
         self.images: list[list[EncodedPixels]] = [[], [a], [a, b]]
         self.rows = []
         for i, images in enumerate(self.images):
-            parts = (Text("go " * (i + 1)), *(Picture(image.digest) for image in images))
+            shown = [Picture(image.digest) for image in images]
+            parts: tuple[Part, ...] = (Text("go " * (i + 1)), *shown)
             ids = loaded.chat.encode([Turn("user", parts)], [image.tokens for image in images])
             self.rows.append(ids + loaded.chat.text_ids("tap the icon"[: 4 + 4 * i]))
         self.counts = [2, 5, 3]
