@@ -194,7 +194,7 @@ def test_a_stretch_that_ended_at_the_stop_string_always_has_a_call_to_answer(tex
 @pytest.mark.parametrize(
     "junk_text",
     [
-        "{" * 100_000,
+        "{" * 20_000,
         "Action: a('" * 10_000,
         "Action: type(content='" + "', '" * 30_000,
         " " * 100_000,
