@@ -20,11 +20,14 @@ from services.trainer.batches import Sample, micro_batches
 from services.trainer.recipe import Recipe
 from services.trainer.tally import Tally
 from wmkit.domain.errors import WMError
-from wmkit.modeling.checkpoint import load, save
-from wmkit.modeling.forward import forward_logprobs
-from wmkit.modeling.images import EncodedPixels
-from wmkit.modeling.packing import Batch
-from wmkit.modeling.weights import weights_to_bytes
+from wmkit.modeling import (
+    Batch,
+    EncodedPixels,
+    forward_logprobs,
+    load,
+    save,
+    weights_to_bytes,
+)
 
 
 class BadSample(WMError):
