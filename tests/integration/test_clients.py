@@ -91,9 +91,11 @@ async def test_a_fault_of_the_caller_s_own_iterable_is_raised_as_it_is() -> None
             yield StepCall("1", start, Enter())
             raise KeyError("mine")
 
-        with pytest.raises(KeyError, match="mine"):
-            async for _ in world.batch_step(calls()):
-                pass
+        async with asyncio.timeout(10) as limit:
+            with pytest.raises(KeyError, match="mine"):
+                async for _ in world.batch_step(calls()):
+                    pass
+    assert not limit.expired()
 
 
 async def test_leaving_a_batch_early_ends_it_on_the_server() -> None:

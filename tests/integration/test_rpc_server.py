@@ -275,11 +275,6 @@ async def test_draining_lets_a_call_in_flight_finish() -> None:
         arrived.set()
         await release.wait()
 
-    order = []
-
-    async def close() -> None:
-        order.append("close")
-
     server = Server(settings(), "toy")
     await server.start()
     await server.load(register(ToyServicer(before)))
@@ -291,6 +286,8 @@ async def test_draining_lets_a_call_in_flight_finish() -> None:
         drain = asyncio.create_task(server.drain())
         assert (await watch.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
         watch.cancel()
+        while await check(server.address, timeout_s=0.5) != "UNREACHABLE":
+            pass  # Only now is the server past its pause and refusing newcomers.
         release.set()
         answer = await call
         await drain

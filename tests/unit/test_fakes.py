@@ -35,6 +35,15 @@ async def test_a_continued_thought_starts_with_what_was_generated() -> None:
     assert second.prompt_token_ids[: len(begin)] == begin
 
 
+async def test_a_turn_that_ended_itself_is_not_closed_twice() -> None:
+    policy = FakePolicy(lambda *_: "ok")
+    first = await policy.generate(QUESTION, Sampling())
+    said = Turn("assistant", (Tokens(first.token_ids),))
+    second = await policy.generate((*QUESTION, said), Sampling())
+    glue = second.prompt_token_ids[len(first.prompt_token_ids) :]
+    assert list(glue) == [*b"ok", END, *b"\n", START, *b"assistant\n"]
+
+
 async def test_the_token_limit_counts() -> None:
     answer = await FakePolicy(lambda *_: "abcdef").generate(QUESTION, Sampling(max_new_tokens=4))
     assert (answer.text, answer.finish_reason) == ("abcd", FinishReason.LENGTH)
