@@ -1,0 +1,3 @@
+from wmkit.cli import main
+
+main()

@@ -1,0 +1,200 @@
+"""The commands and their options. What they do is in modules that they import when called."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="wmr1",
+    help="Train phone agents inside a world model.\n\nStart here: [bold]wmr1 demo[/bold]",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+runs_app = typer.Typer(no_args_is_help=True, help="Training runs: list, show, watch, cancel.")
+app.add_typer(runs_app, name="runs")
+dialect_app = typer.Typer(no_args_is_help=True, help="How agents write actions.")
+app.add_typer(dialect_app, name="dialect")
+
+TrainerAt = Annotated[
+    str, typer.Option("--trainer", metavar="HOST:PORT", help="A trainer that is running.")
+]
+WorldAt = Annotated[
+    str,
+    typer.Option("--worldmodel", metavar="HOST:PORT", help="A world model that is running."),
+]
+RunsFolder = Annotated[
+    Path | None,
+    typer.Option("--folder", help="The folder that holds the runs.", envvar="WMR1_RUNS"),
+]
+NEAR_TRAINER = "127.0.0.1:50054"
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import wmkit
+
+        print(wmkit.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(epilog="Example: wmr1 demo --seed 2")
+def demo(
+    seed: Annotated[int | None, typer.Option(min=0, help="Another seed for the run.")] = None,
+    recipe: Annotated[str, typer.Option(help="What to train.")] = "recipes/demo.toml",
+) -> None:
+    """Train the tiny policy on this machine and show what it learned, in a few minutes."""
+    from wmkit.cli.demo import demo as run
+
+    run(recipe, seed)
+
+
+@app.command(epilog="Example: wmr1 up, then in another terminal: python examples/step.py")
+def up(
+    services: Annotated[
+        list[str] | None, typer.Argument(help="Only these services; all of them by default.")
+    ] = None,
+    checkpoint: Annotated[
+        str, typer.Option(help="Checkpoint folder of the policy; the tiny one by default.")
+    ] = "",
+    redis: Annotated[
+        str, typer.Option(metavar="URL", help="A Redis that is running, instead of an own one.")
+    ] = "",
+    redis_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the own Redis; 0 takes a free one.")
+    ] = 0,
+    free_ports: Annotated[
+        bool, typer.Option("--free-ports", help="Take free ports instead of 50051 to 50055.")
+    ] = False,
+) -> None:
+    """Keep a stack running until Ctrl-C: Redis, renderer, world model, policy, rollout, trainer."""
+    from wmkit.cli.up import up as run
+
+    run(services or [], checkpoint, redis, redis_port, any_port=free_ports)
+
+
+@app.command(epilog="Example: wmr1 train recipes/demo.toml --seed 3")
+def train(
+    recipe: Annotated[str, typer.Argument(help="A recipe file.")],
+    seed: Annotated[int | None, typer.Option(min=0, help="Another seed for the run.")] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(help="Start from these weights instead of the recipe's.")
+    ] = None,
+    trainer: TrainerAt = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the whole recipe and stop.")
+    ] = False,
+) -> None:
+    """Train by a recipe: on a stack of its own, or by a trainer that is running."""
+    from wmkit.cli.training import train as run
+
+    run(recipe, {"seed": seed, "checkpoint": checkpoint}, trainer, dry_run=dry_run)
+
+
+@app.command("eval", epilog="Example: wmr1 eval runs/demo-20260101-120000-abcd/checkpoint")
+def evaluate(
+    checkpoint: Annotated[str, typer.Argument(help="A checkpoint folder.")],
+    recipe: Annotated[
+        str, typer.Option(help="Whose held-out tasks and episode settings to use.")
+    ] = "recipes/demo.toml",
+    n: Annotated[int | None, typer.Option("-n", min=1, help="How many held-out tasks.")] = None,
+) -> None:
+    """Measure a checkpoint on held-out tasks: success with its interval, by app."""
+    from wmkit.cli.training import evaluate as run
+
+    run(checkpoint, recipe, n)
+
+
+@app.command(epilog="Example: wmr1 play clock_alarm_on --seed 7")
+def play(
+    task: Annotated[str, typer.Argument(help="A task template; wmr1 tasks lists them.")],
+    seed: Annotated[int, typer.Option(min=0, help="Which instance of the task.")] = 0,
+    worldmodel: WorldAt = "",
+    save: Annotated[
+        Path | None, typer.Option(help="Where the screens go as PNG; var/play by default.")
+    ] = None,
+) -> None:
+    """Do a task by hand in the terminal: see elements, act, imagine, hear the judge."""
+    from wmkit.cli.play import play as run
+
+    run(task, seed, worldmodel, save)
+
+
+@app.command(epilog="Example: wmr1 tasks | grep clock")
+def tasks(worldmodel: WorldAt = "") -> None:
+    """List the task templates."""
+    from wmkit.cli.tasks import list_tasks
+
+    list_tasks(worldmodel)
+
+
+@app.command(epilog="Example: wmr1 doctor")
+def doctor() -> None:
+    """Check what this machine has and say how to get what is missing; exit code 1 if it lacks."""
+    from wmkit.cli.doctor import doctor as run
+
+    raise typer.Exit(run())
+
+
+@runs_app.command("list", epilog="Example: wmr1 runs list")
+def runs_list(folder: RunsFolder = None, trainer: TrainerAt = "") -> None:
+    """List runs, the newest first."""
+    from wmkit.cli.runs import list_runs
+
+    list_runs(folder, trainer)
+
+
+@runs_app.command("show", epilog="Example: wmr1 runs show demo-20260101-120000-abcd")
+def runs_show(run_id: str, folder: RunsFolder = None) -> None:
+    """Show the results of a run."""
+    from wmkit.cli.runs import show_run
+
+    show_run(run_id, folder)
+
+
+@runs_app.command("watch", epilog="Example: wmr1 runs watch demo-20260101-120000-abcd")
+def runs_watch(run_id: str, trainer: TrainerAt = NEAR_TRAINER) -> None:
+    """Watch a run until it ends."""
+    from wmkit.cli.training import watch_run
+
+    watch_run(run_id, trainer)
+
+
+@runs_app.command("cancel", epilog="Example: wmr1 runs cancel demo-20260101-120000-abcd")
+def runs_cancel(run_id: str, trainer: TrainerAt = NEAR_TRAINER) -> None:
+    """End a run; what it has found out so far is kept."""
+    from wmkit.cli.training import cancel_run
+
+    cancel_run(run_id, trainer)
+
+
+@dialect_app.command(
+    "explain",
+    epilog="Example: wmr1 dialect explain qwen3_mobile_use answer.txt --screen 1080x2400",
+)
+def dialect_explain(
+    name: Annotated[str, typer.Argument(help="A dialect; a wrong name lists them.")],
+    file: Annotated[
+        str, typer.Argument(help="A file with what an agent wrote; - reads standard input.")
+    ] = "-",
+    screen: Annotated[str, typer.Option(help="The device's screen, WIDTHxHEIGHT.")] = "1080x2400",
+    model: Annotated[
+        str, typer.Option(help="The size that the model saw; the screen's by default.")
+    ] = "",
+) -> None:
+    """Say how an agent's text is read: thought, world-model calls, action, pixels, errors."""
+    from wmkit.cli.dialect import explain
+
+    explain(name, file, screen, model or screen)

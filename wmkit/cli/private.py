@@ -1,0 +1,59 @@
+"""A stack for one command: free ports, a Redis of its own, gone when the command ends.
+
+Blobs and runs lie with everybody else's, so that trajectories outlive the command.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from wmkit.cli import places
+from wmkit.cli.console import end_cleanly, out
+from wmkit.cli.stack import SERVICES, Layout, Stack, free_ports
+
+
+@contextmanager
+def private_stack(
+    name: str,
+    services: tuple[str, ...] = SERVICES,
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[Stack]:
+    """Serving when the block begins. Its folder is `var/NAME-TIME`. Raises StackFailed."""
+    end_cleanly()
+    layout = private_layout(name, services, settings or {})
+    with Stack(layout) as stack:
+        with out.status(f"starting {', '.join(services)}"):
+            stack.wait_ready()
+        yield stack
+        stopping = out.status("stopping")
+        stopping.start()
+    stopping.stop()
+
+
+def private_layout(name: str, services: tuple[str, ...], settings: Mapping[str, str]) -> Layout:
+    root = places.root()
+    folder = _fresh(root / "var", f"{name}-{datetime.now():%Y%m%d-%H%M%S}")
+    return Layout(
+        root=root,
+        folder=folder,
+        logs=folder / "log",
+        ports=free_ports(("redis", *services)),
+        settings={
+            "WMR1_BLOBS": os.environ.get("WMR1_BLOBS", str(root / "var" / "blobs")),
+            "WMR1_RUNS": os.environ.get("WMR1_RUNS", str(root / "runs")),
+            **settings,
+        },
+    )
+
+
+def _fresh(parent: Path, name: str) -> Path:
+    for n in range(1, 100):
+        folder = parent / (name if n == 1 else f"{name}-{n}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError(f"a hundred folders named {name} in one second")

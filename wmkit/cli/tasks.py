@@ -1,0 +1,33 @@
+"""`wmr1 tasks`: what a world model offers to be trained on."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from wmkit.cli.console import out
+from wmkit.domain.tasks import TaskTemplate
+
+
+def list_tasks(worldmodel: str) -> None:
+    """A table of task templates: of the server at this address, else of the scripted phone."""
+    templates = _ask(worldmodel) if worldmodel else _scripted()
+    table = Table(box=None, header_style="bold")
+    for column in ("template", "kind", "apps", "a goal"):
+        table.add_column(column)
+    for template in templates:
+        table.add_row(template.name, template.kind, ", ".join(template.apps), template.example_goal)
+    out.print(table)
+    out.print(f"{len(templates)} templates; try one: wmr1 play {templates[0].name}")
+
+
+def _scripted() -> Sequence[TaskTemplate]:
+    from services.worldmodel.backends import load
+
+    return load(["scripted"]).default.templates()
+
+
+def _ask(address: str) -> Sequence[TaskTemplate]:
+    from wmkit.clients.sync import connect
+
+    with connect(address) as world:
+        return world.tasks()

@@ -1,0 +1,56 @@
+"""`wmr1 train`, `eval`, `runs watch` and `runs cancel`."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from wmkit.cli import recipes
+from wmkit.cli.console import out
+from wmkit.cli.running import conclude, run_at, run_here, watch
+
+
+def train(recipe: str, changes: Mapping[str, Any], trainer: str, *, dry_run: bool) -> None:
+    """Raises WMError when the recipe or the run fails."""
+    chosen = recipes.changed(recipes.read(recipe), changes)
+    if dry_run:
+        from services.trainer.recipe_toml import dumps
+
+        print(dumps(chosen), end="")
+    elif trainer:
+        # A trainer elsewhere looks for the checkpoint on its own disk, so the path stays.
+        try:
+            run = asyncio.run(run_at(chosen, trainer))
+        except KeyboardInterrupt:
+            out.print(f"the run goes on; wmr1 runs list --trainer {trainer}")
+            raise
+        conclude(run)
+    else:
+        run_here(chosen, "train")
+
+
+def evaluate(checkpoint: str, recipe: str, n: int | None) -> None:
+    """Play held-out tasks greedily with a checkpoint. Raises WMError."""
+    changes = {
+        "name": "eval",
+        "checkpoint": recipes.checkpoint(checkpoint),
+        "control": "none",
+        "schedule.iterations": 0,
+        "tasks.eval_n": n,
+    }
+    run_here(recipes.changed(recipes.read(recipe), changes), "eval")
+
+
+def watch_run(run_id: str, trainer: str) -> None:
+    """Raises RunNotFound, and WMError when the run fails."""
+    conclude(asyncio.run(watch(run_id, trainer)))
+
+
+def cancel_run(run_id: str, trainer: str) -> None:
+    """Raises RunNotFound."""
+    from wmkit.clients.trainer import TrainerClient
+
+    async def cancel() -> str:
+        async with TrainerClient(trainer) as client:
+            return (await client.cancel_run(run_id)).status
+
+    out.print(f"{run_id} {asyncio.run(cancel())}")
