@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar, cast
+from urllib.parse import urlsplit
 
 import structlog
 from pydantic import ValidationError
@@ -60,7 +61,8 @@ class RedisJobQueue:
         self.max_deliveries = max_deliveries
         self._jobs = f"{prefix}:jobs"
         self._prefix = prefix
-        self._where = url.rpartition("@")[2]  # an address in a message carries no password
+        parts = urlsplit(url)  # an address in a message carries no password
+        self._where = parts.path if parts.scheme == "unix" else parts.netloc.rpartition("@")[2]
         self._redis = _connect(url, timeout_s=5.0, retries=3)
         # Blocking reads have connections of their own, whose timeout outlasts the block;
         # they are not retried inside the client, since their callers loop anyway.
@@ -272,7 +274,8 @@ def _typed(where: str) -> Iterator[None]:
         exceptions.ReadOnlyError,
         OSError,
     ) as error:
-        raise Unavailable(f"Redis at {where} does not answer: {error}") from error
+        cause = str(error).rstrip(".")
+        raise Unavailable(f"Redis at {where} does not answer ({cause})") from error
 
 
 def _block(block_ms: int) -> int | None:
