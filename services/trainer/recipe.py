@@ -65,7 +65,7 @@ class Schedule(Section):
     """How long the run trains and on how many episodes an update stands."""
 
     iterations: int = Field(1000, ge=0)
-    """At most this many updates; 0 only evaluates."""
+    """At most this many updates; 0 evaluates once and trains nothing."""
     max_train_s: float = Field(0, ge=0)
     """Start no iteration after this many seconds of training; 0 sets no limit."""
     groups: int = Field(8, ge=1)

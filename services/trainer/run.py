@@ -87,8 +87,9 @@ class Run:
         await self._check_processor(learner)
         await self._publish(learner)
         self.findings.before = await self._evaluate("evaluate-before")
-        await self._train(learner)
-        self.findings.after = await self._evaluate("evaluate-after")
+        if self.recipe.schedule.iterations:
+            await self._train(learner)
+            self.findings.after = await self._evaluate("evaluate-after")
 
     async def save_checkpoint(self) -> None:
         """Write the weights as they are now."""
