@@ -77,7 +77,7 @@ def chart(
             f'<text class="tick" x="{LEFT - 7:g}" y="{y + 3.5:.1f}" text-anchor="end">'
             f"{escape(write(tick))}</text>"
         )
-    for tick in nice_ticks(x_low, x_high):
+    for tick in nice_ticks(x_low, x_high, about=8):
         if x_low <= tick <= x_high and tick == int(tick) and points:
             out.append(
                 f'<text class="tick" x="{x_of(tick):.1f}" y="{height - 12:g}" '
@@ -132,7 +132,7 @@ def stack(
                 f"{escape(name)} {values[i]:.3g}</title></rect>"
             )
             base += tall_i
-    for tick in nice_ticks(1.0, float(max(count, 2))):
+    for tick in nice_ticks(1.0, float(max(count, 2)), about=8):
         if tick == int(tick) and 1 <= tick <= count:
             out.append(
                 f'<text class="tick" x="{LEFT + (tick - 0.5) * pitch:.1f}" y="{height - 12:g}" '
