@@ -263,7 +263,8 @@ class Bandit:
         logits = model.lm_head(out.last_hidden_state[0, -2]).float()
         assert logits.shape == (size,)
         logits[[model.config.image_token_id, model.config.video_token_id]] = -torch.inf
-        return logits.log_softmax(-1)
+        scores: torch.Tensor = logits.log_softmax(-1)
+        return scores
 
 
 def score(loaded: checkpoint.Loaded, made: Segment, pixels: Sequence[Any]) -> torch.Tensor:

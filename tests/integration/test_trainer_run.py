@@ -232,7 +232,7 @@ async def test_a_cancelled_run_balances_its_books_and_keeps_its_weights(here: Se
             await asyncio.Event().wait()
         return await honest(job)
 
-    here.bandit.play = play  # type: ignore[method-assign]
+    here.bandit.play = play  # type: ignore[method-assign,assignment]
     run = await here.client.create_run(here.recipe(iterations=50))
     waiting = await here.client.create_run(here.recipe())
     await holding.wait()
@@ -274,7 +274,7 @@ async def test_episodes_that_cannot_be_trained_on_end_the_run_with_their_name(
         steps = (step.model_copy(update={"segment": segment}),)
         return episode.model_copy(update={"steps": steps})
 
-    here.bandit.play = play  # type: ignore[method-assign]
+    here.bandit.play = play  # type: ignore[method-assign,assignment]
     _, events = await here.train(here.recipe())
     assert events[-1].status == RunStatus.FAILED
     assert "/train-1/" in events[-1].message

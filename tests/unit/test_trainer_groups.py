@@ -124,7 +124,7 @@ def test_the_control_permutes_rewards_within_their_groups_only() -> None:
     recipe = RECIPE.model_copy(update={"control": "shuffle_rewards"})
     episodes = [*group([True, False, False, False], 0), *group([True, True, True, False], 1)]
     plain = harvest(episodes, RECIPE, 4, seed=0)
-    winners = Counter()
+    winners: Counter[int] = Counter()
     for seed in range(200):
         found = harvest(episodes, recipe, 4, seed=seed)
         for half in (slice(0, 4), slice(4, 8)):

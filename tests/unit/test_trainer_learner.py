@@ -44,7 +44,7 @@ def make_samples(loaded: checkpoint.Loaded, *, drift: float = 0.0) -> list[Sampl
     """
     encoder = loaded.chat
     out: list[Sample] = []
-    plans = [[[]], [[0], [0, 1]], [[2], [1, 2]]]
+    plans: list[list[list[int]]] = [[[]], [[0], [0, 1]], [[2], [1, 2]]]
     for number, plan in enumerate(plans):
         steps = []
         for index, shown in enumerate(plan):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.trainer.losses import k3, policy_losses, token_weights
-from services.trainer.recipe import Loss
+from services.trainer.recipe import Aggregation, Loss
 
 LOSS = Loss()
 
@@ -36,7 +36,7 @@ def test_worked_values(ratio: float, advantage: float, loss: float, slope: float
     logprob = torch.tensor([math.log(ratio) - 1.0], dtype=torch.float64, requires_grad=True)
     old = torch.tensor([-1.0], dtype=torch.float64)
     token = policy_losses(logprob, old, torch.tensor([advantage], dtype=torch.float64), LOSS)
-    token.loss.sum().backward()
+    token.loss.sum().backward()  # type: ignore[no-untyped-call]
     assert token.loss.item() == pytest.approx(loss)
     assert logprob.grad is not None
     assert logprob.grad.item() == pytest.approx(slope, abs=1e-12)
@@ -59,14 +59,21 @@ def test_k3_is_zero_where_both_agree_and_matches_its_formula() -> None:
     assert k3(logprobs, reference).tolist() == pytest.approx(expected, abs=1e-6)
 
 
-def weigh(kind, tokens, episodes, *, share=1.0, total=None, constant=10):  # type: ignore[no-untyped-def]
+def weigh(
+    kind: Aggregation,
+    tokens: list[int],
+    episodes: list[str],
+    *,
+    share: float = 1.0,
+    total: int = 0,
+) -> list[float]:
     return token_weights(
         kind,
         tokens,
         episodes,
         step_share=share,
         iteration_tokens=total or sum(tokens),
-        constant_tokens=constant,
+        constant_tokens=10,
     )
 
 
@@ -96,7 +103,9 @@ def test_dapo_weighs_a_token_alike_in_every_step_of_an_iteration() -> None:
     ),
     st.sampled_from(["grpo", "bnpo", "dapo", "dr_grpo"]),
 )
-def test_weighted_sums_equal_the_textbook_loops(samples, kind) -> None:  # type: ignore[no-untyped-def]
+def test_weighted_sums_equal_the_textbook_loops(
+    samples: list[tuple[int, str, float]], kind: Aggregation
+) -> None:
     """Every token of a sample has the same loss here; the loops follow the papers."""
     weights = weigh(kind, [n for n, _, _ in samples], [e for _, e, _ in samples])
     ours = sum(w * n * x for w, (n, _, x) in zip(weights, samples, strict=True))

@@ -1,6 +1,8 @@
 """Recipes: what is refused, with which sentence, and that nothing is lost in writing."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -129,7 +131,7 @@ def test_the_control_differs_from_the_demo_by_the_shuffle_alone() -> None:
 
 
 def test_every_setting_explains_itself() -> None:
-    def fields(model):  # type: ignore[no-untyped-def]
+    def fields(model: Any) -> Iterator[tuple[str, str | None]]:
         for name, field in model.model_fields.items():
             nested = field.annotation
             if isinstance(nested, type) and hasattr(nested, "model_fields"):

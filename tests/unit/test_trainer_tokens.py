@@ -186,7 +186,7 @@ def assert_reached_the_loss(
         old = [p for answer in taken for p in answer.logprobs]
         expected.append((ids, mask, [i.digest for i in last.images], old, advantage))
     places, given = iter(loss.old), iter(loss.advantages)
-    found = []
+    found: list[Any] = []
     for ids, mask, pictures in loss.rows:
         old = [next(places) for _ in range(sum(mask))]
         (advantage,) = {next(given) for _ in range(sum(mask))}
