@@ -33,8 +33,8 @@ from tests.walks import Walk, walks
 from wmkit import convert
 from wmkit.blobs import digest, open_blobs
 from wmkit.clients import StepCall, WorldModelClient
-from wmkit.domain.actions import TERMINAL, Answer, Back, Finish, Home, OpenApp, Tap
-from wmkit.domain.errors import StateNotFound, Unavailable, UnknownTask, WMError
+from wmkit.domain.actions import TERMINAL, Answer, Back, Home, OpenApp, Tap
+from wmkit.domain.errors import StateNotFound, Unavailable, UnknownTask
 from wmkit.domain.screen import Point
 from wmkit.domain.tasks import TaskRef, Verdict
 from wmkit.domain.transition import (
@@ -166,8 +166,8 @@ async def test_pictures_are_drawn_on_request_and_once_per_look(service: Service)
         assert shot.image == created.image
         if same.outcome is Outcome.UNCHANGED:
             assert same.image == created.image
-        assert created.elements == shot.elements == await client.get_elements(
-            created.state.state_id
+        assert (
+            created.elements == shot.elements == await client.get_elements(created.state.state_id)
         )
         by_digest = await client.get_screenshot(
             created.state.state_id, ImageRequest("digest", scale=0.25)
