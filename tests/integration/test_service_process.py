@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -61,7 +62,9 @@ async def test_a_signal_drains_and_closes_last(how: signal.Signals) -> None:
         assert template.name == "fake"
         code, out, err = await ended(process)
     assert (code, out) == (0, "closed\n")
-    assert "Traceback" not in err
+    lines = [json.loads(line) for line in err.splitlines()]
+    assert [line["event"] for line in lines] == ["serving", "stopping", "stopped"]
+    assert {line["service"] for line in lines} == {"toy"}
 
 
 async def test_a_taken_port_is_one_sentence_that_names_the_holder() -> None:
