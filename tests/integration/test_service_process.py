@@ -138,3 +138,11 @@ async def test_arguments_are_refused_with_a_hint() -> None:
         code, _, err = await ended(process)
     assert code == 2
     assert "environment" in err
+
+
+async def test_a_client_loads_nothing_that_only_services_need() -> None:
+    heavy = ["torch", "transformers", "playwright", "redis", "obstore", "blake3", "PIL"]
+    code = f"import sys, wmkit.clients.sync; print([m for m in {heavy} if m in sys.modules])"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=PIPE)
+    out, _ = await process.communicate()
+    assert out == b"[]\n"
