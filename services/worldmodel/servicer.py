@@ -5,7 +5,7 @@ items fail one by one, encodes them itself.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import structlog
@@ -58,7 +58,7 @@ class WorldModelServicer(rpc.WorldModelServiceServicer):  # type: ignore[misc]
 
     async def BatchStep(
         self, requests: AsyncIterator[pb.BatchStepRequest], _: Any
-    ) -> AsyncIterator[pb.BatchStepResponse]:
+    ) -> AsyncGenerator[pb.BatchStepResponse, None]:
         answers: asyncio.Queue[pb.BatchStepResponse | None] = asyncio.Queue()
         slots = asyncio.Semaphore(self._batch_in_flight)
 

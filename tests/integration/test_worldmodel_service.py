@@ -194,8 +194,13 @@ async def test_a_page_that_cannot_be_drawn_is_an_outcome_and_a_dead_renderer_an_
         assert (shot.image, shot.reason) == (None, FailureReason.BLANK)
     service.renderer = "127.0.0.1:1"
     async with service.run() as client:
-        with pytest.raises(Unavailable, match="renderer at 127.0.0.1:1 cannot be reached"):
-            await client.get_screenshot(state, ImageRequest())
+        # A bare channel: our own client would try again for a while.
+        async with grpc.aio.insecure_channel(service.address) as channel:
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                request = pb.GetScreenshotRequest(state_id=state)
+                await rpc.WorldModelServiceStub(channel).GetScreenshot(request)
+        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+        assert "the renderer at 127.0.0.1:1 cannot be reached" in caught.value.details()
         bare = await client.step(state, OpenApp("Clock"), purpose=COMMIT)
         assert bare.outcome is Outcome.CHANGED, "without a picture nobody needs the renderer"
 
@@ -225,21 +230,23 @@ async def test_a_page_that_cannot_be_drawn_is_an_outcome_and_a_dead_renderer_an_
         ),
         (
             "Step",
-            pb.StepRequest(state_id="0" * 64, action={"home": {}}, purpose=1),
+            pb.StepRequest(state_id="0" * 64, action={"home": {}}, purpose="PURPOSE_COMMIT"),
             grpc.StatusCode.NOT_FOUND,
             "there is no state 0000",
         ),
         (
             "Step",
             pb.StepRequest(
-                state_id="0" * 64, action={"tap": {"point": {"x": 1.5, "y": 0.5}}}, purpose=1
+                state_id="0" * 64,
+                action={"tap": {"point": {"x": 1.5, "y": 0.5}}},
+                purpose="PURPOSE_COMMIT",
             ),
             grpc.StatusCode.INVALID_ARGUMENT,
             "outside the screen",
         ),
         (
             "Step",
-            pb.StepRequest(state_id="0" * 64, purpose=1),
+            pb.StepRequest(state_id="0" * 64, purpose="PURPOSE_COMMIT"),
             grpc.StatusCode.INVALID_ARGUMENT,
             "action is not set",
         ),
