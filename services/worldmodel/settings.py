@@ -12,10 +12,10 @@ class WorldModelSettings(ServiceSettings):
     """World models to run, comma-separated; the first one is the default."""
     state_ttl_s: float = Field(86_400.0, gt=0)
     """Lifetime of states, transitions and picture names in Redis; renewed by use."""
-    live_states: int = Field(20_000, ge=1)
-    """States kept live in this process."""
-    known_transitions: int = Field(100_000, ge=1)
-    """Transitions kept in this process; the rest is asked from Redis."""
+    live_states: int = Field(5_000, ge=1)
+    """States kept live in this process, about 12 KB each for the scripted phone."""
+    known_transitions: int = Field(50_000, ge=1)
+    """Transitions kept in this process, about 1 KB each; the rest is asked from Redis."""
     known_pictures: int = Field(20_000, ge=1)
     """Names of pictures kept in this process; their bytes are in the blob store."""
     batch_in_flight: int = Field(256, ge=1)
