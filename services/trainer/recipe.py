@@ -28,8 +28,9 @@ class Tasks(Section):
     """Names of task templates; `wmr1 tasks` lists them."""
     train_seeds: tuple[int, int] = (0, 1_000_000)
     """Half-open range [from, to) of the seeds that are trained on."""
-    eval_seeds: tuple[int, int] = (1_000_000, 2_000_000)
-    """Half-open range of held-out seeds; must not overlap the training range."""
+    eval_seeds: tuple[int, int] = (3_000_000, 4_000_000)
+    """Half-open range of held-out seeds; must not overlap the training range (nor what the
+    starting checkpoint has seen, which is for the recipe's author to know)."""
     eval_n: int = Field(256, ge=1)
     """Held-out instances, spread evenly over the templates, the same before and after."""
 

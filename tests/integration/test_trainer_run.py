@@ -299,3 +299,14 @@ async def test_another_process_lists_past_runs_and_fails_the_interrupted(
         assert "the trainer died" in runs["cut"].error
         events = [event async for event in later.client.watch_run(folder.name)]
         assert [event.status for event in events] == [RunStatus.SUCCEEDED]
+
+
+async def test_every_metric_is_documented(here: Setting) -> None:
+    folder, events = await here.train(here.recipe(iterations=2))
+    text = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+    written: set[str] = set()
+    for line in (folder / "metrics.jsonl").read_text().splitlines():
+        written |= set(json.loads(line))
+    sent = {name for event in events for name in event.metrics}
+    assert len(written) > 40
+    assert [name for name in sorted(written | sent) if f"`{name}`" not in text] == []
