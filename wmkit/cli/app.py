@@ -78,11 +78,21 @@ def up(
     free_ports: Annotated[
         bool, typer.Option("--free-ports", help="Take free ports instead of 50051 to 50055.")
     ] = False,
+    state: Annotated[
+        Path | None, typer.Option(help="Folder for Redis data and logs; var/ by default.")
+    ] = None,
 ) -> None:
     """Keep a stack running until Ctrl-C: Redis, renderer, world model, policy, rollout, trainer."""
     from wmkit.cli.up import up as run
 
-    run(services or [], checkpoint, redis, redis_port, any_port=free_ports)
+    run(
+        services or [],
+        policy=checkpoint,
+        redis_url=redis,
+        redis_port=redis_port,
+        any_port=free_ports,
+        state=state.resolve() if state else None,
+    )
 
 
 @app.command(epilog="Example: wmr1 train recipes/demo.toml --seed 3")

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.live import Live
 from rich.table import Table
@@ -23,10 +24,30 @@ _COLOURS = {
 
 
 def up(
-    names: Sequence[str], policy: str, redis_url: str, redis_port: int, *, any_port: bool
+    names: Sequence[str],
+    *,
+    policy: str = "",
+    redis_url: str = "",
+    redis_port: int = 0,
+    any_port: bool = False,
+    state: Path | None = None,
 ) -> None:
     """Keep the named services (all for none) running until Ctrl-C. Raises StackFailed."""
-    layout = _layout(_chosen(names), policy, redis_url, redis_port, any_port=any_port)
+    root = places.root()
+    services = _chosen(names)
+    ports = free_ports(services if redis_url else ("redis", *services))
+    if not any_port:
+        ports |= {name: DEFAULT_PORTS[name] for name in services}
+    if redis_port and not redis_url:
+        ports["redis"] = redis_port
+    layout = Layout(
+        root=root,
+        folder=state or root / "var" / "up",
+        logs=(state or root / "var") / "log",
+        ports=ports,
+        redis_url=redis_url,
+        settings={"WMR1_CHECKPOINT": checkpoint(policy)} if policy else {},
+    )
     end_cleanly()
     try:
         with Stack(layout) as stack:
@@ -43,27 +64,6 @@ def _chosen(names: Sequence[str]) -> tuple[str, ...]:
         if name not in SERVICES:
             raise InvalidRequest(f"there is no service {name!r}; known: {', '.join(SERVICES)}")
     return tuple(name for name in SERVICES if not names or name in names)
-
-
-def _layout(
-    services: tuple[str, ...], policy: str, redis_url: str, redis_port: int, *, any_port: bool
-) -> Layout:
-    root = places.root()
-    wanted = services if redis_url else ("redis", *services)
-    ports = free_ports(wanted)
-    if not any_port:
-        ports |= {name: DEFAULT_PORTS[name] for name in services}
-    if redis_port and not redis_url:
-        ports["redis"] = redis_port
-    settings = {"WMR1_CHECKPOINT": checkpoint(policy)} if policy else {}
-    return Layout(
-        root=root,
-        folder=root / "var" / "up",
-        logs=root / "var" / "log",
-        ports=ports,
-        redis_url=redis_url,
-        settings=settings,
-    )
 
 
 def _show_table(stack: Stack) -> None:
@@ -114,9 +114,7 @@ def _tell_changes(stack: Stack) -> None:
             now = (child.phase, child.pid)
             if seen.get(child.spec.name) != now:
                 seen[child.spec.name] = now
-                out.print(
-                    f"{child.spec.name} {child.phase} at {child.spec.address} (pid {child.pid})"
-                )
+                out.print(_line(child), soft_wrap=True)
 
     stack.wait_ready(each_look=tell)
     tell()
@@ -124,3 +122,9 @@ def _tell_changes(stack: Stack) -> None:
     while True:
         tell()
         time.sleep(0.5)
+
+
+def _line(child: Child) -> str:
+    if child.phase is Phase.WAITING:
+        return f"{child.spec.name} ended with code {child.exit_code}, it is started again"
+    return f"{child.spec.name} {child.phase} at {child.spec.address} (pid {child.pid})"

@@ -7,11 +7,13 @@
 Leaves no process behind, whatever ends the block.
 """
 
+import fcntl
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TextIO
 
 from wmkit.cli.stack.child import Child, Phase
 from wmkit.cli.stack.layout import Layout
@@ -35,6 +37,7 @@ class Stack:
         self.children = [Child(spec) for spec in layout.specs()]
         self._lock = threading.Lock()
         self._over = threading.Event()
+        self._claimed: TextIO | None = None
         self._watcher = threading.Thread(target=self._watch, name="stack", daemon=True)
 
     def __enter__(self) -> Self:
@@ -56,16 +59,12 @@ class Stack:
     def start(self) -> None:
         """Start everything; Redis answers before the first service starts.
 
-        Raises StackFailed for a port that is taken and for a Redis that does not come up.
+        Raises StackFailed for a folder or port in use and for a Redis that does not come up.
         """
+        self._claim(self.layout.folder)
         for child in self.children:
-            host, _, port = child.spec.address.rpartition(":")
-            if is_taken(host, int(port)):
-                by = f" by {who}" if (who := holder(int(port))) else ""
-                raise StackFailed(
-                    f"port {port}, wanted for {child.spec.name}, is taken{by}; stop that, or "
-                    "use --free-ports"
-                )
+            _check_port(child)
+        for child in self.children:
             _set_aside(child)
         with self._lock:
             for child in self.children:
@@ -73,6 +72,17 @@ class Stack:
                 if child.spec.name == "redis":
                     self._until(lambda: self.children[0].served, 15.0, watched=False)
         self._watcher.start()
+
+    def _claim(self, folder: Path) -> None:
+        """Two Redis servers that write one file would ruin it."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self._claimed = (folder / ".lock").open("w")
+        try:
+            fcntl.flock(self._claimed, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise StackFailed(
+                f"another stack runs in {folder}; stop that, or name another folder with --state"
+            ) from None
 
     def wait_ready(
         self, timeout_s: float = 180.0, each_look: Callable[[], None] | None = None
@@ -129,6 +139,18 @@ class Stack:
                 self._watcher.join()
             for child in reversed(self.children):
                 child.kill()
+            if self._claimed:
+                self._claimed.close()
+
+
+def _check_port(child: Child) -> None:
+    host, _, port = child.spec.address.rpartition(":")
+    if is_taken(host, int(port)):
+        by = f" by {who}" if (who := holder(int(port))) else ""
+        raise StackFailed(
+            f"port {port}, wanted for {child.spec.name}, is taken{by}; stop that, or use "
+            "--free-ports"
+        )
 
 
 def _set_aside(child: Child) -> None:
