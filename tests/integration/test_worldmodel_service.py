@@ -4,11 +4,8 @@ The renderer is a small gRPC server of the test, so that a picture can be made t
 """
 
 import asyncio
-import json
-import os
 import re
 import signal
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -27,6 +24,7 @@ from services.worldmodel.app import registration
 from services.worldmodel.backends.scripted import Scripted
 from services.worldmodel.settings import WorldModelSettings
 from services.worldmodel.states import state_name
+from tests.processes import service_process
 from tests.redis_server import RedisServer
 from tests.unit.test_invariants_branching import play
 from tests.walks import Walk, walks
@@ -385,39 +383,18 @@ async def test_committed_states_ignore_imagination_over_the_wire(service: Servic
 
 async def test_the_process_keeps_its_states_over_a_restart(service: Service) -> None:
     """The real entry point, stopped by SIGTERM and started again."""
-    async with _process(service) as (address, process):
+    where = {"WMR1_REDIS_URL": service.redis.url, "WMR1_BLOBS": str(service.blobs)}
+    async with service_process("worldmodel", **where) as (address, process):
         async with WorldModelClient(address) as client:
             state = (await client.create_state(TASK)).state
             with pytest.raises(UnknownTask):
                 await client.create_state(TaskRef(template="nonsense", seed=0))
         process.send_signal(signal.SIGTERM)
         assert await process.wait() == 0
-    async with _process(service) as (address, _), WorldModelClient(address) as client:
+    async with (
+        service_process("worldmodel", **where) as (address, _),
+        WorldModelClient(address) as client,
+    ):
         assert await client.get_state(state.state_id) == state
         answer = await client.step(state.state_id, Tap(Point(0.5, 0.5)), purpose=COMMIT)
         assert answer.state is not None
-
-
-@asynccontextmanager
-async def _process(service: Service) -> AsyncIterator[tuple[str, asyncio.subprocess.Process]]:
-    environment = os.environ | {
-        "WMR1_PORT": "0",
-        "WMR1_REDIS_URL": service.redis.url,
-        "WMR1_BLOBS": str(service.blobs),
-    }
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "services.worldmodel",
-        env=environment, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    assert process.stderr is not None
-    try:
-        async for line in process.stderr:
-            if b'"serving"' in line:
-                yield json.loads(line)["address"], process
-                break
-        else:
-            raise AssertionError(f"the service ended with {await process.wait()}")
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
