@@ -310,3 +310,12 @@ async def test_every_metric_is_documented(here: Setting) -> None:
     sent = {name for event in events for name in event.metrics}
     assert len(written) > 40
     assert [name for name in sorted(written | sent) if f"`{name}`" not in text] == []
+
+
+async def test_a_run_of_no_iteration_evaluates_once(here: Setting) -> None:
+    folder, events = await here.train(here.recipe(iterations=0))
+    summary = json.loads((folder / "summary.json").read_text())
+    assert events[-1].status == RunStatus.SUCCEEDED
+    assert summary["before"]["n"] == summary["episodes"]["requested"] == 12
+    assert summary["after"] is None
+    assert "nothing was trained" in (folder / "report.html").read_text()

@@ -142,13 +142,8 @@ def stack(
     return Markup("".join(out))
 
 
-def range_bars(
-    before: tuple[float, tuple[float, float]],
-    after: tuple[float, tuple[float, float]],
-    width: float = 260.0,
-    height: float = 34.0,
-) -> Markup:
-    """Two rates in [0, 1] with their intervals on one scale."""
+def range_bars(rates: Sequence[Interval], width: float = 260.0, height: float = 34.0) -> Markup:
+    """Up to two rates in [0, 1] with their intervals on one scale."""
 
     def x_of(value: float) -> float:
         return 6 + value * (width - 12)
@@ -158,11 +153,12 @@ def range_bars(
         f'<line class="grid" x1="{x_of(t):g}" x2="{x_of(t):g}" y1="2" y2="{height - 2:g}"/>'
         for t in (0, 0.25, 0.5, 0.75, 1)
     ]
-    for (value, (low, high)), style, y in ((before, "before", 11.0), (after, "after", 23.0)):
+    for rate, y in zip(rates, (11.0, 23.0), strict=False):
+        low, high = rate.ci95
         out.append(
-            f'<line class="whisker {style}" x1="{x_of(low):.1f}" x2="{x_of(high):.1f}" '
+            f'<line class="whisker {rate.style}" x1="{x_of(low):.1f}" x2="{x_of(high):.1f}" '
             f'y1="{y:g}" y2="{y:g}"/>'
-            f'<circle class="mark {style}" cx="{x_of(value):.1f}" cy="{y:g}" r="4.5"/>'
+            f'<circle class="mark {rate.style}" cx="{x_of(rate.value):.1f}" cy="{y:g}" r="4.5"/>'
         )
     out.append("</svg>")
     return Markup("".join(out))

@@ -71,7 +71,7 @@ def render(
     films: Sequence[Film],
 ) -> str:
     """Fill the template; pure."""
-    overall = findings.overall if findings.before and findings.after else None
+    overall = findings.overall if findings.before else None
     template = _environment().get_template("page.html.j2")
     return template.render(
         recipe=recipe,
@@ -90,8 +90,14 @@ def render(
 
 def headline(overall: Comparison | None, summary: dict[str, Any]) -> str:
     """The finding in one sentence, no stronger than its interval."""
-    if overall is None or overall.improvement is None:
-        return f"This run ended early ({summary['status']}): there is no before and after."
+    if overall is None:
+        return f"This run ended early ({summary['status']}), before anything was measured."
+    if overall.improvement is None:
+        low, high = overall.before.ci95
+        rate = f"{overall.before.success:.1%} (95 % interval {low:.1%} to {high:.1%})"
+        if summary["status"] == "succeeded":
+            return f"Held-out success is {rate}; nothing was trained."
+        return f"This run ended early ({summary['status']}); held-out success was {rate} before."
     low, high = overall.improvement.ci95
     rates = f"from {overall.before.success:.1%} to {overall.after.success:.1%}"
     points = (
@@ -194,6 +200,16 @@ def _figures(metrics: Metrics) -> list[Figure]:
     ]
 
 
+def _bars(comparison: Comparison) -> Markup:
+    return range_bars(
+        [
+            Interval(comparison.name, rate.success, rate.ci95, "", style)
+            for rate, style in ((comparison.before, "before"), (comparison.after, "after"))
+            if rate.n
+        ]
+    )
+
+
 def _series(metrics: Metrics, key: str) -> list[tuple[float, float]]:
     return [(float(m["iteration"]), float(m[key])) for m in metrics if key in m]
 
@@ -207,5 +223,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["range_bars"] = range_bars
+    environment.globals["bars"] = _bars
     return environment
