@@ -131,6 +131,16 @@ def test_a_continued_thought_scores_as_one_sequence(loaded: Loaded) -> None:
     assert reference[select[0, 1:]].tolist() == pytest.approx(sampled, abs=2e-5)
 
 
+def test_half_precision_stays_near_full_precision(loaded: Loaded) -> None:
+    half = load(loaded.folder, dtype=torch.bfloat16)
+    one = prompt(loaded, "tap", [picture(loaded, 0)], Sampling(1.0, 6, seed=2))
+    answer = alone(half, one)
+    with torch.no_grad():
+        whole = one.ids + answer.token_ids
+        reference = modeling_reference.logprobs(loaded, whole, one.images)[-6:]
+    assert answer.logprobs == pytest.approx(reference.tolist(), abs=0.3)
+
+
 def test_pictures_matter(loaded: Loaded) -> None:
     images = [picture(loaded, 0), picture(loaded, 3)]
     assert images[0].grid_thw == images[1].grid_thw
