@@ -8,6 +8,7 @@ reinforcement learning to do; README.md says with which numbers.
 
 import argparse
 import asyncio
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from random import Random
@@ -24,6 +25,7 @@ from training import Corpus, Screens, Trainer
 from wmkit.domain import actions as act
 from wmkit.domain.generation import Text
 from wmkit.domain.screen import Point
+from wmkit.modeling import load
 from wmkit.modeling.images import ImageEncoder
 
 # Far from every seed that the demo trains or evaluates on.
@@ -75,6 +77,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=160, help="phones per skill to learn from")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--learning-rate", type=float, default=2e-3)
+    parser.add_argument(
+        "--continue-from", type=Path, help="train this checkpoint on, as the supervised control"
+    )
+    parser.add_argument("--seconds", type=float, help="train for this long instead of --steps")
     args = parser.parse_args()
     console = Console()
 
@@ -89,8 +95,12 @@ def main() -> None:
 
         fixed = phrases()
         everything = [*examples.demonstrations, *examples.pointing, *examples.reading]
-        tokenizer = vocabulary.build(words(everything, fixed), fixed, VOCABULARY)
-        model = architecture.create(tokenizer, args.seed)
+        if args.continue_from:
+            loaded = load(args.continue_from)
+            tokenizer, model = loaded.tokenizer, loaded.model
+        else:
+            tokenizer = vocabulary.build(words(everything, fixed), fixed, VOCABULARY)
+            model = architecture.create(tokenizer, args.seed)
         architecture.save(args.out, model, tokenizer)
 
         known = tokenizer.get_vocab()
@@ -104,17 +114,23 @@ def main() -> None:
         corpus = Corpus(examples, tokenizer, easy)
         check = Corpus(held_out, tokenizer, easy)
 
-        steps = args.stop or args.steps
-        training = progress.add_task("Training", total=steps, note="")
+        training = progress.add_task("Training", total=1.0, note="")
+        began = time.monotonic()
+
+        def schedule(step: int) -> float:
+            if args.seconds:
+                return (time.monotonic() - began) / args.seconds
+            return 1.0 if step == args.stop else step / args.steps
 
         def report(step: int, losses: dict[str, float]) -> None:
             note = " ".join(f"{name} {value:.3f}" for name, value in losses.items())
-            progress.update(training, completed=step, note=note)
-            if step % 200 == 0 or step == steps:
+            progress.update(training, completed=schedule(step), note=f"step {step} {note}")
+            if step % 200 == 0:
                 sample = check.demonstrations[:256]
                 console.print(f"step {step}: exact on held-out steps {trainer.exact(sample):.3f}")
 
-        trainer.train(corpus, args.steps, args.learning_rate, report, stop=steps)
+        mature = args.continue_from is not None
+        trainer.train(corpus, args.learning_rate, schedule, report, mature=mature)
     model.eval()
     architecture.save(args.out, model, tokenizer)
     console.print(f"Wrote {args.out}")

@@ -229,17 +229,21 @@ class Trainer:
     def train(
         self,
         corpus: Corpus,
-        steps: int,
         learning_rate: float,
+        schedule: Callable[[int], float],
         report: Callable[[int, dict[str, float]], None],
-        stop: int,
+        *,
+        mature: bool = False,
     ) -> None:
-        """AdamW with 50 warm-up steps and a cosine over `steps`, of which `stop` are done."""
+        """AdamW with 50 warm-up steps and a cosine, until `schedule(step)` reaches 1.
+
+        `mature` starts where the curriculum ends.
+        """
         optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01
         )
-        for step in range(stop):
-            progress = step / steps
+        step = 0
+        while (progress := schedule(step)) < 1:
             for group in optimizer.param_groups:
                 group["lr"] = (
                     learning_rate
@@ -247,9 +251,10 @@ class Trainer:
                     * (0.5 * (1 + math.cos(math.pi * progress)) + 0.02)
                 )
             self.model.train()
-            loss, parts = self.loss(corpus.draw(BATCH, progress, self.rng))
+            loss, parts = self.loss(corpus.draw(BATCH, 1.0 if mature else progress, self.rng))
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()
-            report(step + 1, parts)
+            step += 1
+            report(step, parts)
