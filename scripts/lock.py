@@ -1,9 +1,10 @@
-"""Write requirements/cpu.lock from the environment that runs this.
+"""Write requirements/*.lock from the environment that runs this.
 
     .venv/bin/python scripts/lock.py
 
-Exact versions of everything that `wmr1[dev]` needs, and nothing that merely happens to be
-installed. To move versions: `pip install --upgrade` what should move, run the tests, lock.
+Exact versions of everything that `wmr1[dev]` needs (cpu.lock) and, for the images, that each
+service needs; nothing that merely happens to be installed. To move versions:
+`pip install --upgrade` what should move, run the tests, lock.
 """
 
 import re
@@ -13,9 +14,10 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-LOCK = Path(__file__).parent.parent / "requirements" / "cpu.lock"
+FOLDER = Path(__file__).parent.parent / "requirements"
+SERVICES = ("renderer", "worldmodel", "policy", "rollout", "trainer")
 HEADER = """\
-# Exact versions of everything that the services and their tests need, on a CPU.
+# Exact versions of everything that {what} on a CPU.
 # Written by `make lock`; do not edit.
 """
 
@@ -31,7 +33,7 @@ def closure(root: str, extra: str) -> dict[str, str]:
             continue
         seen.add((name, wanted))
         package = distribution(name)
-        if name != root:
+        if name not in (root, "wmr1"):
             # A local suffix such as +cpu names a build that other indexes do not have.
             found[name] = package.version.partition("+")[0]
         for line in package.requires or ():
@@ -41,16 +43,21 @@ def closure(root: str, extra: str) -> dict[str, str]:
     return found
 
 
-def main() -> None:
-    # hatchling too: the build then needs nothing that is not locked.
-    pins = closure("wmr1", "dev") | closure("hatchling", "")
-    pins["hatchling"] = distribution("hatchling").version
-    pins.pop("wmr1", None)
-    lines = [f"{name}=={version}" for name, version in sorted(pins.items())]
+def write(name: str, what: str, pins: dict[str, str]) -> None:
+    lines = [f"{package}=={version}" for package, version in sorted(pins.items())]
     assert all(re.fullmatch(r"[a-z0-9-]+==[\w.]+", line) for line in lines), lines
-    LOCK.parent.mkdir(exist_ok=True)
-    LOCK.write_text(HEADER + "\n".join(lines) + "\n", encoding="utf-8")
-    print(f"{len(lines)} packages in {LOCK}")
+    text = HEADER.format(what=what) + "\n".join(lines) + "\n"
+    (FOLDER / f"{name}.lock").write_text(text, encoding="utf-8")
+    print(f"{name}.lock: {len(lines)} packages")
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    # hatchling too: the build then needs nothing that is not locked.
+    build = closure("hatchling", "") | {"hatchling": distribution("hatchling").version}
+    write("cpu", "the services and their tests need", closure("wmr1", "dev") | build)
+    for service in SERVICES:
+        write(service, f"the {service} service needs", closure("wmr1", service))
 
 
 if __name__ == "__main__":
