@@ -30,7 +30,7 @@ test-unit: $(READY) ## Run the unit tests (under a minute)
 lint: $(READY) ## Style, types, import rules, the contract and its generated code
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy wmkit services
+	@$(BIN)/mypy wmkit services scripts
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/buf lint
 	@scripts/proto.sh --check
