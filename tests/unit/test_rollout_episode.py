@@ -1,5 +1,6 @@
 """How an episode is played: what counts, what ends it, what the agent is told."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from tests.rollout_cases import (
     state,
 )
 from wmkit.domain.episode import Ending, Trajectory
+from wmkit.domain.generation import Generation
 from wmkit.domain.tasks import Verdict
 from wmkit.domain.transition import FailureReason, Outcome, Purpose
 from wmkit.testing import FakePolicy, FakeWorldModel, read
@@ -205,6 +207,37 @@ async def test_a_call_without_a_screen_is_answered_by_a_sentence_and_does_not_co
     assert (refused.k, refused.answered, refused.screenshot) == (0, False, "")
     assert trajectory.calls == 0
     assert trajectory.final_state_id == state("startR")
+
+
+async def test_calls_without_a_screen_leave_the_budget_of_the_thought_alone() -> None:
+    trajectory = await run(
+        "<think>" + call("junk"), call("scroll(direction='up')"), call(R), call(L),
+        "</think>Action: finished()",
+        max_calls_per_thought=1,
+    )  # fmt: skip
+    assert [c.answered for c in trajectory.steps[0].imagined] == [False, False, True, False]
+
+
+async def test_points_are_pixels_of_the_current_real_screen_as_the_model_saw_it() -> None:
+    """Older and imagined screens may have been resized to another size."""
+
+    class Resizing(FakePolicy):
+        async def generate(self, *args: Any, **kwargs: Any) -> Generation:
+            answer = await super().generate(*args, **kwargs)
+            current = 1 if len(self.calls) > 1 else 0
+            sizes = [56 if i == current else 20 for i in range(len(answer.images))]
+            images = [
+                dataclasses.replace(image, width_px=size, height_px=size)
+                for image, size in zip(answer.images, sizes, strict=True)
+            ]
+            return dataclasses.replace(answer, images=tuple(images))
+
+    script = an_agent(acts("wait()"), "<think>" + call(R), "</think>Action: " + L, FINISH)
+    world = a_world()
+    trajectory = await play(a_job(history=2), world=world, policy=Resizing(script._answer))
+    (looked,) = trajectory.steps[1].imagined
+    assert looked.action == {"action": "tap", "point": [42.5 / 56, 28.5 / 56]}
+    assert trajectory.steps[1].action == {"action": "tap", "point": [14.5 / 56, 28.5 / 56]}
 
 
 async def test_a_failed_imagination_names_its_reason_and_does_not_end_the_episode() -> None:

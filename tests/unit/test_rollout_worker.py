@@ -46,9 +46,13 @@ async def working(
 ) -> AsyncIterator[Worker]:
     worker = Worker(name, queue, blobs or MemoryBlobs(), play, limits)
     running = asyncio.create_task(worker.run())
-    yield worker
-    worker.stop()
-    await running
+    try:
+        async with asyncio.timeout(30):  # a worker that hangs fails its test
+            yield worker
+            worker.stop()
+            await running
+    finally:
+        running.cancel()
 
 
 async def ends(queue: MemoryJobQueue, count: int) -> dict[str, Result]:

@@ -57,7 +57,7 @@ class MemoryJobQueue:
             fresh = [
                 job for job_id, job in batch.items() if (run_id, job_id) not in self._requested
             ]
-            if fresh and len(self._entries) + len(fresh) > self.limit:
+            if len(self._entries) + len(fresh) > self.limit:
                 raise Overloaded(
                     f"{len(self._entries)} jobs are outstanding and the queue's limit is "
                     f"{self.limit}; {len(batch)} more do not fit"

@@ -18,7 +18,7 @@ for i = 2, #ARGV, 3 do
   end
 end
 local outstanding = redis.call('XLEN', KEYS[1])
-if #fresh > 0 and outstanding + #fresh > tonumber(ARGV[1]) then
+if outstanding + #fresh > tonumber(ARGV[1]) then
   return {0, outstanding}
 end
 for _, i in ipairs(fresh) do
