@@ -60,7 +60,7 @@ class Session:
 
     def _over(self, line: str) -> bool:
         """Do what the line says; True when the session has ended."""
-        move = moves.read(line, self.phone.elements, self.phone.state.screen)
+        move = moves.read(line, _touchable(self.phone), self.phone.state.screen)
         match move.action:
             case None if move.word == "quit":
                 return True
@@ -69,7 +69,7 @@ class Session:
                     self._path.pop()
                 self._show(self.phone, "undo")
             case None:
-                out.print(moves.HELP)
+                out.print(moves.HELP, soft_wrap=True)
             case Finish(status):
                 self._judge(finish_status=status)
                 return True
@@ -77,30 +77,37 @@ class Session:
                 self._judge(answer=text)
                 return True
             case action if move.imagine:
-                self._show(self.phone.imagine(action), "imagined")
-                out.print("[dim]imagined only: you are where you were[/dim]")
+                self._show(self._acted(self.phone.imagine(action)), "imagined")
+                out.print("[magenta]imagined only: you are where you were[/magenta]")
             case action:
-                after = self.phone.step(action)
-                self._path.append(after)
-                self._show(after, action.name)
+                self._path.append(self._acted(self.phone.step(action)))
+                self._show(self.phone, action.name)
         return False
+
+    def _acted(self, phone: Phone) -> Phone:
+        if phone.outcome is Outcome.UNCHANGED:
+            out.print("[yellow]nothing changed[/yellow]")
+        return phone
 
     def _show(self, phone: Phone, label: str) -> None:
         picture = self._folder / f"{self._saved:02d}-{label}.png"
         self._saved += 1
         phone.save(picture)
-        if phone.outcome is Outcome.UNCHANGED:
-            out.print("[yellow]nothing changed[/yellow]")
-        for number, element in enumerate(phone.elements, 1):
+        touchable = _touchable(phone)
+        for number, element in enumerate(touchable, 1):
             out.print(f" {number:3}  {_describe(element)}")
+        named = {element.text for element in touchable}
+        texts = [e.text for e in phone.elements if e.text and e.text not in named]
+        out.print(f"[dim]also: {escape(' · '.join(texts))}[/dim]", soft_wrap=True)
         out.print(f"[dim]screen: {escape(places.shown(picture))}[/dim]", soft_wrap=True)
 
     def _judge(self, *, answer: str | None = None, finish_status: str | None = None) -> None:
         judgement = self.phone.judge(answer=answer, finish_status=finish_status)
         colour = "green" if judgement.verdict == "success" else "red"
-        steps = len(self._path) - 1
+        count = len(self._path) - 1
+        steps = "1 step" if count == 1 else f"{count} steps"
         out.print(
-            f"[bold {colour}]{judgement.verdict}[/bold {colour}] after {steps} steps: "
+            f"[bold {colour}]{judgement.verdict}[/bold {colour}] after {steps}: "
             f"{escape(judgement.reason)} (judge: {judgement.judge})"
         )
 
@@ -117,5 +124,9 @@ def _describe(element: Element) -> str:
         if applies
     ]
     text = escape(element.text) or "[dim](no text)[/dim]"
-    style = text if element.clickable else f"[dim]{text}[/dim]"
-    return f"{element.role:10} {style}" + (f"  ({', '.join(marks)})" if marks else "")
+    return f"{element.role:10} {text}" + (f"  ({', '.join(marks)})" if marks else "")
+
+
+def _touchable(phone: Phone) -> list[Element]:
+    """What is numbered: elements that do something when they are tapped."""
+    return [element for element in phone.elements if element.clickable]

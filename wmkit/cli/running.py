@@ -26,7 +26,7 @@ def run_here(recipe: "Recipe", name: str) -> Run:
         logs = shown(stack.layout.logs)
         out.print(f"{count} processes serve after {time.monotonic() - began:.0f} s, logs in {logs}")
         run = asyncio.run(run_at(recipe, stack.address("trainer")))
-    conclude(run)
+    conclude(run, f" (logs: {logs})")
     return run
 
 
@@ -51,8 +51,9 @@ async def watch(run_id: str, trainer: str, max_train_s: float = 0.0) -> Run:
         return await client.get_run(run_id)
 
 
-def conclude(run: Run) -> None:
-    """Print how a run ended. Raises WMError unless it succeeded."""
+def conclude(run: Run, where: str = "") -> None:
+    """Print how a run ended. Raises WMError, which ends in `where`, unless it succeeded."""
     print_results(out, run)
     if run.status is not RunStatus.SUCCEEDED:
-        raise WMError(f"the run {run.run_id} {run.status.value}: {run.error or 'no reason given'}")
+        reason = run.error or "no reason given"
+        raise WMError(f"the run {run.run_id} {run.status.value}: {reason}{where}")

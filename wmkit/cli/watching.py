@@ -4,7 +4,7 @@ On a terminal the bar moves; elsewhere only the lines appear, so that a log stay
 """
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -97,17 +97,15 @@ def describe(event: RunEvent) -> str:
             )
         case "train" if metrics:
             return _iteration(metrics)
-        case "train" | "evaluate-before" | "evaluate-after" | "report":
+        case "train":
             # Warnings come as a message alone; what begins a phase is its title already.
-            return f"  [yellow]{event.message}[/yellow]" if "disagree" in event.message else ""
-        case _ if event.status.ended:
-            return ""
+            return f"  [yellow]{event.message}[/yellow]" if event.iteration else ""
         case _:
-            return f"  {event.message}" if event.message else ""
+            # Queued, running, ended: the titles and the results tell it.
+            return ""
 
 
-def _iteration(metrics: "dict[str, float] | object") -> str:
-    assert isinstance(metrics, dict)
+def _iteration(metrics: Mapping[str, float]) -> str:
     success = metrics.get("success", 0.0)
     filled = round(success * _BAR)
     bar = "█" * filled + "·" * (_BAR - filled)
