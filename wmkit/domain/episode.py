@@ -97,7 +97,10 @@ class Segment(BaseModel):
 
 
 class Imagined(BaseModel):
-    """One world-model call inside a thought. `parent` 0 is the real screen, k an imagined one."""
+    """One world-model call inside a thought. `parent` 0 is the real screen, k an imagined one.
+
+    `k` numbers the answered calls of the thought from 1; it is 0 for a call without a screen.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
