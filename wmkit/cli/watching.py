@@ -61,11 +61,13 @@ class Watcher:
         return last
 
     def show(self, event: RunEvent) -> None:
-        if event.phase and event.phase != self._phase:
+        begins = bool(event.phase) and event.phase != self._phase
+        if begins:
             self._enter(event.phase)
         if event.total:
             self._move(event)
-        elif line := describe(event):
+        # The message that begins a phase says no more than its title.
+        elif (event.metrics or not begins) and (line := describe(event)):
             self._progress.console.print(line)
 
     def _enter(self, phase: str) -> None:
@@ -97,12 +99,11 @@ def describe(event: RunEvent) -> str:
             )
         case "train" if metrics:
             return _iteration(metrics)
-        case "train":
-            # Warnings come as a message alone; what begins a phase is its title already.
-            return f"  [yellow]{event.message}[/yellow]" if event.iteration else ""
-        case _:
-            # Queued, running, ended: the titles and the results tell it.
+        case "":
+            # Queued, running, ended: titles and results tell it.
             return ""
+        case _:
+            return f"  [yellow]{event.message}[/yellow]" if event.message else ""
 
 
 def _iteration(metrics: Mapping[str, float]) -> str:
