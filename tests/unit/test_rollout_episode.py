@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.rollout.episode import play
@@ -312,6 +312,7 @@ Calls = st.lists(
 )
 
 
+@settings(deadline=None, max_examples=60)
 @given(committed=Actions, data=st.data())
 async def test_imagining_never_changes_the_committed_path(committed: list[str], data: Any) -> None:
     plain = await run(*[acts(a) for a in committed], FINISH)
