@@ -13,6 +13,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Get what is missing: .venv, a browser, Redis (does nothing twice)
+	@echo "ready: $(BIN)/wmr1"
 
 $(READY): requirements/cpu.lock scripts/setup.sh pyproject.toml
 	@scripts/setup.sh

@@ -87,8 +87,8 @@ fi
 
 packages=$(grep -c '==' requirements/cpu.lock)
 say "installing $packages locked packages into .venv (torch is the large one)"
-.venv/bin/python -m pip install -q --disable-pip-version-check -r requirements/cpu.lock
-.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+.venv/bin/python -m pip install -qq --disable-pip-version-check -r requirements/cpu.lock
+.venv/bin/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 
 # --- a browser, where the system had none --------------------------------------------------
 
@@ -100,4 +100,4 @@ if [ -z "$(find_browser)" ]; then
     fail "no browser: install Chromium, or name one with WMR1_BROWSER, then try again"
 fi
 
-say "ready; the command is .venv/bin/wmr1"
+say "done"

@@ -103,8 +103,8 @@ def test_a_run_is_watched_as_lines_where_there_is_no_terminal() -> None:
         "before training: held-out tasks, greedy",
         "  success 50.0 % [44.0, 56.0] of 256 tasks, 3.2 steps and 1.5 imagined screens each",
         "training",
-        f"    7  {'█' * 18}{'·' * 6}  75.0 %  reward 0.80  steps 3.0  imagined 1.0  "
-        "groups 5/8  31 s",
+        "  iter  success                    reward  steps  imagined  taught    time",
+        "     7  ████████████····  75.0 %    0.80    3.0       1.0     5/8    31 s",
     ]
 
 

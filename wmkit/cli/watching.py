@@ -20,7 +20,9 @@ TITLES = {
     "evaluate-after": "after training: the same tasks, greedy",
     "report": "writing the report",
 }
-_BAR = 24
+_BAR = 16
+# "taught": groups whose episodes differed in reward, of all groups.
+_HEAD = "  iter  success                    reward  steps  imagined  taught    time"
 
 
 class Watcher:
@@ -74,6 +76,8 @@ class Watcher:
         self._phase, self._began = phase, time.monotonic()
         title = TITLES.get(phase, phase)
         self._progress.console.print(f"[bold]{title}[/bold]")
+        if phase == "train":
+            self._progress.console.print(f"[dim]{_HEAD}[/dim]")
         self._progress.reset(self._bar, description=title.partition(":")[0], total=None, note="")
 
     def _move(self, event: RunEvent) -> None:
@@ -110,10 +114,9 @@ def _iteration(metrics: Mapping[str, float]) -> str:
     success = metrics.get("success", 0.0)
     filled = round(success * _BAR)
     bar = "█" * filled + "·" * (_BAR - filled)
+    taught = f"{metrics.get('groups_used', 0):.0f}/{metrics.get('groups', 0):.0f}"
     return (
-        f"  {metrics['iteration']:3.0f}  {bar} {percent(success):>7}  "
-        f"reward {metrics.get('reward', 0.0):.2f}  steps {metrics.get('length', 0.0):.1f}  "
-        f"imagined {metrics.get('calls', 0.0):.1f}  "
-        f"groups {metrics.get('groups_used', 0):.0f}/{metrics.get('groups', 0):.0f}  "
-        f"{metrics.get('elapsed_s', 0.0):.0f} s"
+        f"  {metrics['iteration']:4.0f}  {bar} {percent(success):>7}"
+        f"{metrics.get('reward', 0.0):8.2f}{metrics.get('length', 0.0):7.1f}"
+        f"{metrics.get('calls', 0.0):10.1f}{taught:>8}{metrics.get('elapsed_s', 0.0):6.0f} s"
     )
