@@ -22,14 +22,15 @@ def private_stack(
 ) -> Iterator[Stack]:
     """Serving when the block begins. Its folder is `var/NAME-TIME`. Raises StackFailed."""
     end_cleanly()
-    layout = private_layout(name, services, settings or {})
-    with Stack(layout) as stack:
+    stack = Stack(private_layout(name, services, settings or {}))
+    try:
         with out.status(f"starting {', '.join(services)}"):
+            stack.start()
             stack.wait_ready()
         yield stack
-        stopping = out.status("stopping")
-        stopping.start()
-    stopping.stop()
+    finally:
+        with out.status("stopping"):
+            stack.stop()
 
 
 def private_layout(name: str, services: tuple[str, ...], settings: Mapping[str, str]) -> Layout:

@@ -104,16 +104,18 @@ class Child:
         self._row += 1
         self.phase = Phase.WAITING
 
-    def stop(self, grace_s: float) -> None:
-        """SIGTERM, after `grace_s` SIGKILL to the whole group."""
+    def ask_to_stop(self) -> None:
+        """SIGTERM; from here on it is not started again."""
         self.phase = Phase.STOPPED
-        if (process := self._process) is None:
-            return
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+
+    def stop(self, grace_s: float) -> None:
+        """Wait for the end of a process that was asked; after `grace_s` kill its whole group."""
+        if self._process is not None:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(grace_s)
-        self.kill()
+                self._process.wait(grace_s)
+            self.kill()
 
     def kill(self) -> None:
         """End the process and all that it started, at once."""

@@ -20,6 +20,8 @@ from wmkit.cli.stack.layout import Layout
 from wmkit.domain.errors import Unavailable
 from wmkit.rpc.ports import holder, is_taken
 
+WAVES = (("redis",), ("renderer", "worldmodel", "policy"), ("rollout",), ("trainer",))
+"""Who needs whom; they stop in reverse, those of a wave at once."""
 LOOK_EVERY_S = 0.2
 START_ATTEMPTS = 3
 GRACE_S = {"redis": 5.0, "trainer": 60.0}
@@ -131,8 +133,12 @@ class Stack:
         self._over.set()
         try:
             with self._lock:
-                for child in reversed(self.children):
-                    child.stop(GRACE_S.get(child.spec.name, OTHER_GRACE_S))
+                for wave in reversed(WAVES):
+                    children = [c for c in self.children if c.spec.name in wave]
+                    for child in children:
+                        child.ask_to_stop()
+                    for child in children:
+                        child.stop(GRACE_S.get(child.spec.name, OTHER_GRACE_S))
         finally:
             # Not earlier: on Linux the end of this thread ends the children that it restarted.
             if self._watcher.is_alive():
