@@ -152,7 +152,10 @@ def _read(out: Examples, phone: Phone, rng: Random) -> None:
         Example(_ask("read", here), (f"<think>{title(phone)}:{listed}</think>",), (here,), None)
     )
     if named:
-        target = rng.choice(named)
+        # Most things stand in the first column; the column is drawn first, so that x is learnt.
+        columns = sorted({e.at.x for e in named})
+        column = rng.choice(columns)
+        target = rng.choice([e for e in named if e.at.x == column])
         action = act.Tap(target.at)
         text = f"<think>{describe(phone, action)}</think>\n{DIALECT.answer(action, VIEW)}"
         out.pointing.append(
