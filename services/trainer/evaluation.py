@@ -24,13 +24,15 @@ class Row:
     calls: int = 0
     trajectory: str = ""
     """Digest of the stored trajectory."""
+    reason: str = ""
+    """Why there is no verdict."""
 
 
 def row(episode: Episode) -> Row:
     task = episode.job.task
     trajectory = episode.trajectory
     if trajectory is None:
-        return Row(str(task), task.template, None)
+        return Row(str(task), task.template, None, reason=episode.lost)
     return Row(
         instance=str(task),
         template=task.template,
@@ -40,6 +42,7 @@ def row(episode: Episode) -> Row:
         length=trajectory.length,
         calls=trajectory.calls,
         trajectory=episode.result.trajectory,
+        reason=episode.lost,
     )
 
 

@@ -41,8 +41,13 @@ class Episode:
         return self.trajectory is not None and self.trajectory.judgement.verdict != Verdict.UNSURE
 
     @property
-    def success(self) -> bool:
-        return self.trajectory is not None and self.trajectory.judgement.verdict == Verdict.SUCCESS
+    def lost(self) -> str:
+        """Why there is no verdict; "" for a valid episode."""
+        if self.valid:
+            return ""
+        if self.trajectory is not None:
+            return f"the judge was unsure: {self.trajectory.judgement.reason}"
+        return self.result.reason or self.result.status.value
 
 
 async def patiently(call: Callable[[], Awaitable[T]], patience_s: float) -> T:

@@ -8,6 +8,7 @@ updates. Runs on the event loop; whatever needs torch goes to one worker thread.
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ T = TypeVar("T")
 PATIENCE_S = 60.0
 """How long a peer may be away before the run fails."""
 FETCHES = 32
+LOST_ALARM = 0.1
+"""Fraction of a phase's episodes without a verdict above which watchers are warned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,7 @@ class Run:
         line["cache_hits"] = moved.cache_hits - before[2]
         line["rollout_s"] = lap()
         seed = stable_seed(self.recipe.seed, "shuffle", iteration)
+        self._watch_losses(f"iteration {iteration}", [e.lost for e in episodes])
         found = harvest(episodes, self.recipe, self.version, seed)
         sampler.put_back(found.again)
         images = await self._fetch(found.samples)
@@ -164,9 +168,8 @@ class Run:
         self._milestone(phase, f"evaluating {self.recipe.tasks.eval_n} held-out instances")
         jobs = eval_jobs(self.recipe, self.run_id, phase, self.version)
         rows = await self._collector.play(jobs, row, lambda n, of: self._progress(phase, n, of))
+        self._watch_losses(phase, [r.reason for r in rows])
         metrics = describe(rows)
-        if not metrics["n"]:
-            raise WMError(f"{phase}: not one of {len(rows)} held-out instances got a verdict")
         self._milestone(
             phase,
             f"held-out success {metrics['success']:.3f} "
@@ -226,11 +229,23 @@ class Run:
         if episode.trajectory is not None:
             self.findings.transitions.add(episode.trajectory)
 
+    def _watch_losses(self, where: str, reasons: Sequence[str]) -> None:
+        """Warn about episodes without a verdict. `reasons`: one per episode, "" for a valid
+        one. Raises WMError when not one is valid: something is broken for all of them."""
+        lost = [reason for reason in reasons if reason]
+        if len(lost) <= LOST_ALARM * len(reasons):
+            return
+        reason, count = Counter(lost).most_common(1)[0]
+        message = f"{where}: {len(lost)} of {len(reasons)} episodes were lost, {count} to: {reason}"
+        if len(lost) == len(reasons):
+            raise WMError(message)
+        self._milestone("train" if where.startswith("iter") else where, f"warning: {message}")
+
     def _watch_gap(self, gap: float, iteration: int) -> None:
         if gap > self.recipe.loss.gap_alarm:
             message = (
-                f"iteration {iteration}: sampler and trainer disagree by {gap:.4f} nats a token "
-                f"(alarm at {self.recipe.loss.gap_alarm:g})"
+                f"warning: iteration {iteration}: sampler and trainer disagree by {gap:.4f} nats "
+                f"a token (alarm at {self.recipe.loss.gap_alarm:g})"
             )
             log.warning("log-probability gap", run_id=self.run_id, gap=gap, iteration=iteration)
             self._milestone("train", message)

@@ -48,6 +48,8 @@ class Record:
 
     folder: RunDir
     status: RunStatus
+    created: str
+    """UTC, ISO 8601."""
     error: str = ""
     iteration: int = 0
     recipe: Recipe | None = None
@@ -75,9 +77,8 @@ class Record:
     def set(self, status: RunStatus, error: str = "") -> None:
         """Change the status, on disk first; watchers of an ended run are told last."""
         self.status, self.error = status, error
-        self.folder.write_json(
-            "run.json", {"run_id": self.run_id, "status": status.value, "error": error}
-        )
+        state = {"status": status.value, "error": error, "created": self.created}
+        self.folder.write_json("run.json", {"run_id": self.run_id, **state})
         message = error or {RunStatus.SUCCEEDED: "the run has ended"}.get(status, status.value)
         self.events.milestone(RunEvent(status, iteration=self.iteration, message=message))
 
@@ -103,7 +104,8 @@ class Runs:
             folder = RunDir(path.parent)
             try:
                 data = folder.read_json("run.json")
-                record = Record(folder, RunStatus(data["status"]), str(data["error"]))
+                status, created = RunStatus(data["status"]), str(data["created"])
+                record = Record(folder, status, created, str(data["error"]))
             except (ValueError, KeyError) as error:
                 log.warning("skipped a damaged run folder", folder=str(path.parent), error=error)
                 continue
@@ -129,11 +131,11 @@ class Runs:
         recipe = parse(recipe_toml)
         check_checkpoint(Path(recipe.checkpoint))
         await self._check_templates(recipe)
-        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-        run_id = f"{recipe.name}-{stamp}-{secrets.token_hex(2)}"
+        now = datetime.now(UTC)
+        run_id = f"{recipe.name}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         folder = RunDir(self._folder / run_id)
         folder.create(dumps(recipe))
-        record = Record(folder, RunStatus.QUEUED, recipe=recipe)
+        record = Record(folder, RunStatus.QUEUED, now.isoformat(), recipe=recipe)
         record.set(RunStatus.QUEUED)
         self._records[run_id] = record
         self._waiting.append(record)
@@ -153,8 +155,8 @@ class Runs:
 
     def list(self) -> list[Record]:
         """The newest runs first, at most 200."""
-        newest = sorted(self._records.values(), key=lambda r: r.folder.path.stat().st_ctime)
-        return newest[::-1][:LIST_LIMIT]
+        newest = sorted(self._records.values(), key=lambda r: r.created, reverse=True)
+        return newest[:LIST_LIMIT]
 
     async def cancel(self, run_id: str) -> Record:
         """End a run that is queued or running; an ended one stays as it is."""

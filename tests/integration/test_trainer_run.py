@@ -235,7 +235,7 @@ async def test_a_cancelled_run_balances_its_books_and_keeps_its_weights(here: Se
     here.bandit.play = play  # type: ignore[method-assign,assignment]
     run = await here.client.create_run(here.recipe(iterations=50))
     waiting = await here.client.create_run(here.recipe())
-    await holding.wait()
+    await asyncio.wait_for(holding.wait(), 60)
     assert (await here.client.cancel_run(waiting.run_id)).status == RunStatus.CANCELLED
     ended = await here.client.cancel_run(run.run_id)
     assert (ended.status, ended.error) == (RunStatus.CANCELLED, "the run was cancelled")
@@ -249,6 +249,20 @@ async def test_a_cancelled_run_balances_its_books_and_keeps_its_weights(here: Se
     assert (await here.client.cancel_run(run.run_id)).status == RunStatus.CANCELLED
     last = [event async for event in here.client.watch_run(run.run_id)][-1]
     assert (last.status, last.message) == (RunStatus.CANCELLED, "the run was cancelled")
+
+
+async def test_losses_are_told_and_losing_everything_ends_the_run(here: Setting) -> None:
+    lost = {"train-1": 8, "train-2": 32}
+    here.bandit.fate = lambda job: (
+        ResultStatus.MASKED
+        if job.group * 8 + job.member < lost.get(job.phase, 0)
+        else ResultStatus.ACCEPTED
+    )
+    _, events = await here.train(here.recipe(iterations=3))
+    warnings = [event.message for event in events if event.message.startswith("warning")]
+    assert warnings == ["warning: iteration 1: 8 of 32 episodes were lost, 8 to: fate"]
+    assert events[-1].status == RunStatus.FAILED
+    assert events[-1].message == "iteration 2: 32 of 32 episodes were lost, 32 to: fate"
 
 
 async def test_a_policy_with_another_processor_is_refused(here: Setting) -> None:
@@ -289,11 +303,12 @@ async def test_another_process_lists_past_runs_and_fails_the_interrupted(
     (here.folder / "broken" / "run.json").write_text('{"status": "runn')
     (here.folder / "cut").mkdir()
     (here.folder / "cut" / "run.json").write_text(
-        '{"run_id": "cut", "status": "running", "error": ""}'
+        '{"run_id": "cut", "status": "running", "error": "", "created": "2020-01-01T00:00:00"}'
     )
     async with service(here.bandit, here.folder, thread) as later:
-        runs = {run.run_id: run for run in await later.client.list_runs()}
-        assert set(runs) == {folder.name, "cut"}
+        listed = await later.client.list_runs()
+        assert [run.run_id for run in listed] == [folder.name, "cut"]  # the newest first
+        runs = {run.run_id: run for run in listed}
         assert (runs[folder.name].status, runs[folder.name].iteration) == (RunStatus.SUCCEEDED, 1)
         assert runs["cut"].status == RunStatus.FAILED
         assert "the trainer died" in runs["cut"].error

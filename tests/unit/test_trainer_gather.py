@@ -84,7 +84,7 @@ async def test_an_unsure_verdict_is_not_valid() -> None:
     of = job()
     episode = Episode(of, ended(of, ResultStatus.ACCEPTED), trajectory(of, success=None))
     assert not episode.valid
-    assert not episode.success
+    assert episode.lost == "the judge was unsure: looked at it"
 
 
 async def test_nothing_ending_for_too_long_is_one_clear_sentence() -> None:

@@ -65,7 +65,8 @@ def test_a_row_of_each_kind_of_end() -> None:
     played = trajectory(of, steps=[step(0, imagined=(imagined(),)), step(1)])
     accepted = row(Episode(of, result(ResultStatus.ACCEPTED), played))
     assert accepted == Row("notes_pin:9", "notes_pin", True, "Notes", 3, 2, 1, "digest")
-    assert row(Episode(of, result(ResultStatus.DEAD))).success is None
+    dead = row(Episode(of, result(ResultStatus.DEAD)))
+    assert (dead.success, dead.reason) == (None, "dead")
     unsure = trajectory(of, success=None)
     assert row(Episode(of, result(ResultStatus.ACCEPTED), unsure)).success is None
 
