@@ -1,0 +1,77 @@
+"""Drawn pictures in memory: the least recently used go first; equal work is done once.
+
+In-process only. What is shared between replicas lies in the blob store.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from wmkit.domain.transition import Rendering
+from wmkit.rpc.context import detached
+
+_OVERHEAD_BYTES = 2_000
+
+
+@dataclass(slots=True)
+class _Work:
+    task: asyncio.Task[Rendering]
+    waiters: int = 0
+
+
+class RenderCache:
+    """Renderings with a picture or elements, at most `capacity` bytes of them; 0 keeps none."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._size = 0
+        self._kept: OrderedDict[str, Rendering] = OrderedDict()
+        self._open: dict[str, _Work] = {}
+
+    async def get(
+        self, key: str, make: Callable[[], Coroutine[Any, Any, Rendering]]
+    ) -> tuple[Rendering, bool]:
+        """The rendering of `key` and whether another call had made or begun it.
+
+        Callers of one key share one `make`, which runs without any one caller's deadline and
+        is cancelled when the last of them has gone. Failures are handed out but not kept: a
+        render that failed may succeed under less load.
+        """
+        if (kept := self._kept.get(key)) is not None:
+            self._kept.move_to_end(key)
+            return kept, True
+        work = self._open.get(key)
+        shared = work is not None
+        if work is None:
+            work = self._open[key] = _Work(asyncio.create_task(make(), context=detached()))
+            work.task.add_done_callback(lambda task: self._end(key, task))
+        work.waiters += 1
+        try:
+            return await asyncio.shield(work.task), shared
+        finally:
+            work.waiters -= 1
+            if not work.waiters and not work.task.done():
+                self._forget(key, work.task)
+                work.task.cancel()
+
+    def _end(self, key: str, task: asyncio.Task[Rendering]) -> None:
+        self._forget(key, task)
+        # `exception` marks a failure as seen where the last waiter has left meanwhile.
+        if task.cancelled() or task.exception() is not None or task.result().reason is not None:
+            return
+        self._kept[key] = task.result()
+        self._size += _bytes(task.result())
+        while self._size > self._capacity:
+            self._size -= _bytes(self._kept.popitem(last=False)[1])
+
+    def _forget(self, key: str, task: asyncio.Task[Rendering]) -> None:
+        work = self._open.get(key)
+        if work is not None and work.task is task:
+            del self._open[key]
+
+
+def _bytes(rendering: Rendering) -> int:
+    picture = len(rendering.image.data) if rendering.image else 0
+    return picture + 300 * len(rendering.elements) + _OVERHEAD_BYTES
