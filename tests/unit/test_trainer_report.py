@@ -150,6 +150,7 @@ def summary_of(before: str, after: str) -> str:
 def test_the_headline_claims_no_more_than_the_interval() -> None:
     assert summary_of("n" * 20, "y" * 15 + "n" * 5).startswith("Held-out success rose from 0.0%")
     assert summary_of("y" * 15 + "n" * 5, "n" * 20).startswith("Held-out success fell")
+    assert "not one of 4 tasks" in summary_of("nyyn", "nyyn")
     assert "may be chance" in summary_of("ynynynynyn", "yyynynynyn")
 
 

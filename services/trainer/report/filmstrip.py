@@ -79,6 +79,7 @@ class Film:
     """Height over width of the screen."""
     frames: tuple[Frame, ...]
     final: str
+    """Picture of the end; empty where the last action left the screen as it was."""
 
 
 async def film(choice: Choice, blobs: BlobStore, world: WorldModel) -> Film:
@@ -102,7 +103,11 @@ async def film(choice: Choice, blobs: BlobStore, world: WorldModel) -> Film:
         calls=trajectory.calls,
         aspect=height / width,
         frames=tuple(_frame(step, pictures) for step in trajectory.steps),
-        final=pictures.get(trajectory.final_state_id, ""),
+        final=(
+            pictures.get(trajectory.final_state_id, "")
+            if trajectory.final_state_id != trajectory.steps[-1].state_id
+            else ""
+        ),
     )
 
 

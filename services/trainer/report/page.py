@@ -98,6 +98,11 @@ def headline(overall: Comparison | None, summary: dict[str, Any]) -> str:
         if summary["status"] == "succeeded":
             return f"Held-out success is {rate}; nothing was trained."
         return f"This run ended early ({summary['status']}); held-out success was {rate} before."
+    if not overall.improvement.wins and not overall.improvement.losses:
+        return (
+            f"Held-out success stayed at {overall.after.success:.1%}: not one of "
+            f"{overall.improvement.n} tasks ended differently."
+        )
     low, high = overall.improvement.ci95
     rates = f"from {overall.before.success:.1%} to {overall.after.success:.1%}"
     points = (
