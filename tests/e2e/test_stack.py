@@ -6,8 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from wmr1.common.v1 import common_pb2
 from wmr1.worldmodel.v1 import worldmodel_pb2 as pb
 from wmr1.worldmodel.v1 import worldmodel_pb2_grpc
 
+from tests.processes import Handles, descendants
 from tests.tiny_checkpoints import make
 from wmkit.cli.checks import find_browser
 from wmkit.cli.stack import SERVICES
@@ -112,31 +112,6 @@ def wmr1(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def descendants(pid: int) -> list[int]:
-    """All living processes below a process."""
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if fields[0] != "Z":
-            children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
-    found, todo = [], [pid]
-    while todo:
-        below = children.get(todo.pop(), [])
-        found += below
-        todo += below
-    return found
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < end, "did not come true"
-        os.sched_yield()
-
-
 def test_reflection_lists_the_services(up: Up) -> None:
     assert set(up.addresses) == {"redis", *SERVICES}
     for name in ("worldmodel", "renderer", "policy", "trainer"):
@@ -196,13 +171,16 @@ def test_a_task_is_played_by_hand(up: Up, tmp_path: Path) -> None:
     ("request_", "status", "sentence"),
     [
         (
-            pb.StepRequest(state_id="0" * 64, action=common_pb2.Action(back={}), purpose=1),
+            pb.StepRequest(
+                state_id="0" * 64, action=common_pb2.Action(back={}), purpose=pb.PURPOSE_COMMIT
+            ),
             grpc.StatusCode.NOT_FOUND,
             "state",
         ),
         (
             pb.StepRequest(
-                purpose=1, action=common_pb2.Action(tap={"point": {"x": 1.5, "y": 0.5}})
+                purpose=pb.PURPOSE_COMMIT,
+                action=common_pb2.Action(tap={"point": {"x": 1.5, "y": 0.5}}),
             ),
             grpc.StatusCode.INVALID_ARGUMENT,
             "outside the screen",
@@ -263,5 +241,6 @@ def test_the_end_leaves_nothing_behind(up: Up) -> None:
     below = descendants(up.process.pid)
     assert set(up.pids) <= set(below)
     assert len(below) > len(up.pids), "the browser is one of them"
-    assert up.stop() == 0
-    eventually(lambda: not [pid for pid in below if Path(f"/proc/{pid}").exists()])
+    with Handles(below) as handles:
+        assert up.stop() == 0
+        handles.wait()

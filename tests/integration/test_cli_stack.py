@@ -4,19 +4,21 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
+import grpc
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from tests.processes import Handles
 from wmkit.cli.stack import Layout, Stack, StackFailed, free_ports
-from wmkit.cli.stack.ready import grpc_serves
 from wmkit.clients.sync import connect
 
 ROOT = Path(__file__).parent.parent.parent
 HEAVY = ("torch", "transformers", "grpc", "playwright", "redis", "services", "jinja2", "PIL")
 PATIENCE_S = 60.0
+SERVING = health_pb2.HealthCheckResponse.SERVING
 
 
 def layout(tmp_path: Path, **ports: int) -> Layout:
@@ -36,19 +38,12 @@ def stack(tmp_path: Path) -> Iterator[Stack]:
         yield stack
 
 
-def eventually(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < end, "did not come true"
-        os.sched_yield()
-
-
-def alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
+def wait_serving(address: str) -> None:
+    """Return when whoever listens there, now or later, serves."""
+    with grpc.insecure_channel(address) as channel:
+        watch = health_pb2_grpc.HealthStub(channel).Watch
+        answers = watch(health_pb2.HealthCheckRequest(), timeout=PATIENCE_S, wait_for_ready=True)
+        next(answer for answer in answers if answer.status == SERVING)
 
 
 def test_a_service_that_dies_comes_back_and_nothing_is_lost(stack: Stack) -> None:
@@ -58,9 +53,12 @@ def test_a_service_that_dies_comes_back_and_nothing_is_lost(stack: Stack) -> Non
         state_id = world.create_state("settings_turn_on", 3).state.state_id
     first = worldmodel.pid
     assert first is not None
-    os.kill(first, signal.SIGKILL)
-    eventually(lambda: worldmodel.restarts == 1 and grpc_serves(address))
+    with Handles([first]) as handles:
+        os.kill(first, signal.SIGKILL)
+        handles.wait()
+    wait_serving(address)
     assert worldmodel.exit_code == -signal.SIGKILL and worldmodel.pid != first
+    assert worldmodel.restarts == 1
     with connect(address) as world:
         assert world.open_state(state_id).state.state_id == state_id
 
@@ -69,8 +67,9 @@ def test_the_end_of_a_stack_leaves_no_process(tmp_path: Path) -> None:
     with Stack(layout(tmp_path)) as stack:
         stack.wait_ready()
         pids = [child.pid for child in stack.children if child.pid]
-        assert len(pids) == 2 and all(map(alive, pids))
-    assert not any(map(alive, pids))
+        handles = Handles(pids)
+    with handles:
+        assert len(pids) == 2 and handles.all_ended
     assert '"event": "stopped"' in (tmp_path / "log" / "worldmodel.log").read_text()
 
 
@@ -117,10 +116,11 @@ def test_a_supervisor_that_is_killed_takes_its_processes_with_it(tmp_path: Path)
         if line == "ready\n":
             break
         pids.append(int(line.rpartition("(pid ")[2].rstrip(")\n")))
-    supervisor.kill()
-    supervisor.wait()
-    supervisor.stdout.close()
-    eventually(lambda: not any(map(alive, pids)))
+    with Handles(pids) as handles:
+        supervisor.kill()
+        supervisor.wait()
+        supervisor.stdout.close()
+        handles.wait()
 
 
 def test_help_loads_nothing_heavy() -> None:
