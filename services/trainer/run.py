@@ -186,6 +186,7 @@ class Run:
         digest = await patiently(lambda: blobs.put(weights), PATIENCE_S)
         await patiently(lambda: policy.update_weights(self.run_id, version, digest), PATIENCE_S)
         self.version = version
+        self._folder.append_version(version, digest)
 
     async def _check_processor(self, learner: Learner) -> None:
         info = await patiently(self._ports.policy.info, PATIENCE_S)

@@ -80,6 +80,9 @@ class RunDir:
             line |= {"success": succeeded(trajectory), "ending": trajectory.ending.value}
         self._append("trajectories.jsonl", line)
 
+    def append_version(self, version: int, digest: str) -> None:
+        self._append("versions.jsonl", {"version": version, "weights": digest})
+
     def save_checkpoint(self, write: Callable[[Path], None]) -> None:
         """Let `write` fill a new folder, then put it in place of the old one."""
         fresh = self.path / "checkpoint.new"

@@ -29,6 +29,7 @@ from wmkit.domain.errors import (
 )
 from wmkit.domain.runs import RunEvent, RunStatus
 from wmkit.modeling import checkpoint
+from wmkit.modeling.weights import load_weights
 from wmkit.rpc.server import running
 
 RECIPE = """
@@ -152,6 +153,13 @@ async def test_a_run_learns_and_leaves_everything_behind(here: Setting) -> None:
     assert [line["iteration"] for line in lines] == [1, 2, 3, 4, 5, 6]
     assert all(line["logprob_gap"] < 1e-4 for line in lines if "logprob_gap" in line)
     assert here.bandit.published == [(folder.name, v) for v in range(len(here.bandit.published))]
+
+    last = json.loads((folder / "versions.jsonl").read_text().splitlines()[-1])
+    assert last["version"] == here.bandit.version
+    again = checkpoint.load(here.bandit.folder)
+    load_weights(again.model, await here.bandit.blobs.get(last["weights"]))
+    mine, theirs = again.model.state_dict(), here.bandit.loaded.model.state_dict()
+    assert all(mine[name].equal(theirs[name]) for name in mine)
 
     jobs = [json.loads(line) for line in (folder / "trajectories.jsonl").read_text().splitlines()]
     assert len(jobs) == len({job["job_id"] for job in jobs}) == 240
