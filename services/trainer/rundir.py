@@ -4,6 +4,7 @@ config.toml         the resolved recipe
 run.json            id, status, error: enough to list the run after a restart
 metrics.jsonl       one line per iteration (docs/metrics.md)
 trajectories.jsonl  one line per job: how it ended, digest of its trajectory
+versions.jsonl      one line per published version: digest of its weights in the blob store
 checkpoint/         a complete checkpoint folder
 summary.json        before, after, improvement, ledger
 report.html         the same for people
