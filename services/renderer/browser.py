@@ -16,7 +16,7 @@ from playwright.async_api import CDPSession, Playwright, async_playwright
 from playwright.async_api import Error as PlaywrightError
 
 from services.renderer.page import WarmPage, open_page
-from services.renderer.processes import driver_of, family, kill, kill_group, resident_mb
+from services.renderer.processes import driver_of, family, is_running, kill, kill_group, resident_mb
 from wmkit.domain.errors import InvalidRequest, Unavailable
 
 log = structlog.get_logger(__name__)
@@ -61,6 +61,7 @@ FLAGS = (
 _LAUNCH_S = 30.0
 _OPEN_S = 15.0
 _STOP_S = 10.0
+_ANSWER_S = 2.0
 
 
 def find_browser(named: str = "") -> str:
@@ -139,6 +140,17 @@ class Browser:
             page.pid = new.pop() if len(new) == 1 else None
             return page
 
+    async def responds(self) -> bool:
+        """Whether process and driver are there and answer."""
+        if self.gone.is_set():
+            return False
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                await self._renderers()
+        except (TimeoutError, PlaywrightError):
+            return False
+        return not self.gone.is_set()
+
     def memory_mb(self) -> float:
         """Resident memory of all its processes; pages they share count more than once."""
         return sum(map(resident_mb, family(self.pid)))
@@ -161,14 +173,16 @@ class Browser:
     async def _kill(self) -> None:
         if not self.gone.is_set():
             kill_group(self.pid)
+        driver = self._driver_pid
         try:
-            async with asyncio.timeout(_STOP_S):
-                await self.gone.wait()
-                await self._driver.stop()
+            if driver is None or is_running(driver):
+                async with asyncio.timeout(_STOP_S):
+                    await self.gone.wait()
+                    await self._driver.stop()
         except (TimeoutError, PlaywrightError) as error:
             log.warning("playwright is killed", error=repr(error).partition("\n")[0])
-            if self._driver_pid is not None:
-                kill(self._driver_pid)
+            if driver is not None:
+                kill(driver)
         self.gone.set()
 
     async def _renderers(self) -> set[int]:

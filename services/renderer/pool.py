@@ -10,7 +10,7 @@ the next browser. Not here: what is drawn (`page`), and what a picture is worth 
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,6 @@ log = structlog.get_logger(__name__)
 _ATTEMPTS = 3
 _LOOK_S = 0.1
 _BLANK_S = 2.0
-_SETTLE_S = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,13 +222,11 @@ class Pool:
         return drawn
 
     async def _loss(self, browser: Browser, page: WarmPage, why: str) -> _PageLost:
-        """Tell a page that crashed from one whose browser is going: the news come one by one."""
-        if browser is self._browser:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_SETTLE_S):
-                    await browser.gone.wait()
-        alive = browser is self._browser and not browser.gone.is_set()
-        return _PageLost(why, crashed=alive and page.crashed.is_set())
+        """Tell a page that crashed from one whose browser has gone."""
+        if browser is self._browser and await browser.responds():
+            return _PageLost(why, crashed=page.crashed.is_set())
+        self._end(browser, "died")
+        return _PageLost(why)
 
     async def _tidy(self, browser: Browser, page: WarmPage) -> None:
         """Blank a page for its next job, or throw it or its browser away after many."""

@@ -52,6 +52,14 @@ def driver_of(browser: int) -> int | None:
     return parent if parent not in (0, 1, os.getpid()) else None
 
 
+def is_running(pid: int) -> bool:
+    """False for a process of which only the exit status is left."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def kill(pid: int) -> None:
     """End one process; nothing happens when it is gone."""
     try:

@@ -61,6 +61,9 @@ class Scripted:
         self.opened.append(Page(self, self.scripts))
         return self.opened[-1]
 
+    async def responds(self) -> bool:
+        return not self.gone.is_set()
+
     def memory_mb(self) -> float:
         return 100.0
 
