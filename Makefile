@@ -15,7 +15,7 @@ help: ## List the targets
 setup: $(READY) ## Get what is missing: .venv, a browser, Redis (does nothing twice)
 	@echo "ready: $(BIN)/wmr1"
 
-$(READY): requirements/cpu.lock scripts/setup.sh pyproject.toml
+$(READY): requirements/cpu.lock scripts/setup.sh
 	@scripts/setup.sh
 	@touch $@
 
