@@ -11,6 +11,7 @@ from typing import Protocol
 from wmkit.domain.actions import Action
 from wmkit.domain.episode import Job, Result
 from wmkit.domain.generation import Generation, PolicyInfo, Sampling, Turn
+from wmkit.domain.sources import StateSource
 from wmkit.domain.tasks import Judgement, Task, TaskRef, TaskTemplate
 from wmkit.domain.transition import (
     Backend,
@@ -54,8 +55,19 @@ class Created:
 
 class WorldModel(Protocol):
     async def create_state(
-        self, task: TaskRef, *, backend: str = "", image: ImageRequest | None = None
-    ) -> Created: ...
+        self,
+        source: StateSource,
+        /,
+        *,
+        backend: str = "",
+        image: ImageRequest | None = None,
+        pin: bool = False,
+    ) -> Created:
+        """A state from a task, a screen or the payload of an earlier state.
+
+        `pin` keeps it for the long lifetime of pinned states instead of the usual one.
+        """
+        ...
 
     async def step(
         self,
@@ -65,6 +77,7 @@ class WorldModel(Protocol):
         purpose: Purpose,
         seed: int = 0,
         image: ImageRequest | None = None,
+        pin: bool = False,
     ) -> Transition: ...
 
     async def get_state(self, state_id: str) -> State: ...

@@ -62,7 +62,12 @@ async def open_world(settings: WorldModelSettings) -> AsyncIterator[World]:
     registry = backends.load(names)
     blobs = open_blobs(settings.blobs)
     async with AsyncExitStack() as stack:
-        index = Index(_connect(settings.redis_url), prefix=_PREFIX, ttl_s=settings.state_ttl_s)
+        index = Index(
+            _connect(settings.redis_url),
+            prefix=_PREFIX,
+            ttl_s=settings.state_ttl_s,
+            pin_ttl_s=settings.pin_ttl_s,
+        )
         stack.push_async_callback(index.close)
         await _greet(index, settings.redis_url)
         renderer = await stack.enter_async_context(

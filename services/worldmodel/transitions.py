@@ -75,6 +75,12 @@ class Transitions:
         )
         return found, Source.SHARED if shared else source
 
+    async def pin(self, known: Next) -> None:
+        """Keep an answer, and the state that it leads to, for the lifetime of pinned ones."""
+        await self._index.pin(known.key, known.record)
+        if known.state is not None:
+            await self._states.pin(known.state)
+
     async def _find(
         self, backend: WorldBackend[Any], live: Live, action: Action, seed: int, name: _Name
     ) -> tuple[Next, Source]:

@@ -10,12 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from services.worldmodel.backends import Registry, WorldBackend
+from services.worldmodel.creation import Creation
 from services.worldmodel.metrics import PICTURES, STEPS
 from services.worldmodel.pictures import Pictures
 from services.worldmodel.states import Live, States
 from services.worldmodel.transitions import Source, Transitions
 from wmkit.domain.actions import TERMINAL, Action
-from wmkit.domain.errors import InvalidAction, InvalidRequest, Unavailable
+from wmkit.domain.errors import BadHtml, InvalidAction, InvalidRequest, Unavailable
+from wmkit.domain.sources import FromHtml, StateSource
 from wmkit.domain.tasks import Judgement, TaskRef, TaskTemplate
 from wmkit.domain.transition import (
     Backend,
@@ -49,24 +51,38 @@ class World:
         self._transitions = transitions
         self._pictures = pictures
         self._blobs = blobs
+        self._creation = Creation(registry, blobs)
 
     async def create_state(
-        self, task: TaskRef, *, backend: str = "", image: ImageRequest | None = None
+        self,
+        source: StateSource,
+        /,
+        *,
+        backend: str = "",
+        image: ImageRequest | None = None,
+        pin: bool = False,
     ) -> Created:
-        """The state a task starts from.
+        """The state that a task starts from, that a caller's screen is, or that was before.
 
-        Raises UnknownBackend, UnknownTask, and Unavailable when a picture is asked for and
-        cannot be made: an episode without a first screen cannot begin.
+        Raises UnknownBackend, UnknownTask, InvalidRequest and PayloadTooLarge for a screen
+        that is none, StateNotFound for a payload that gives no such state; BadHtml (of the
+        caller's HTML) or Unavailable when a picture is asked for and cannot be made: an
+        episode without a first screen cannot begin.
         """
         model = self._registry.get(backend)
-        made, value = model.start(task)
+        made, value = await self._creation.start(model, source)
         state = await self._states.put(model, value)
+        if pin:
+            await self._states.pin(state)
         if image is None:
             return Created(state, made, None)
         live = Live(state, value)
         drawn = await self._draw(model, live, image)
         if drawn.reason is not None:
-            raise Unavailable(f"the first screen of {task} could not be drawn: {drawn.reason}")
+            if isinstance(source, FromHtml):
+                raise BadHtml(f"the HTML cannot be drawn: {drawn.reason}", field="html.html")
+            what = source if isinstance(source, TaskRef) else f"state {state.state_id}"
+            raise Unavailable(f"the first screen of {what} could not be drawn: {drawn.reason}")
         return Created(state, made, drawn.image, drawn.elements)
 
     async def step(
@@ -77,6 +93,7 @@ class World:
         purpose: Purpose,
         seed: int = 0,
         image: ImageRequest | None = None,
+        pin: bool = False,
     ) -> Transition:
         """What an action leads to; a fault of the simulated world is outcome FAILED.
 
@@ -91,6 +108,8 @@ class World:
         before = await self._states.get(state_id)
         model = self._registry.get(before.state.backend)
         found, source = await self._transitions.step(model, before, action, seed)
+        if pin:
+            await self._transitions.pin(found)
         step_ms = (time.perf_counter() - begin) * 1000
         outcome, state, reason = found.outcome, found.state, found.reason
         drawn = Rendering(None)
@@ -120,7 +139,7 @@ class World:
         return (await self._states.get(state_id)).state
 
     async def html(self, state_id: str) -> str:
-        """The state's screen as a document."""
+        """The state's screen as a document; empty where it is a picture."""
         live = await self._states.get(state_id)
         return self._registry.get(live.state.backend).html(await self._states.value(live))
 

@@ -10,6 +10,7 @@ from wmkit import convert
 from wmkit.clients.base import Client, each
 from wmkit.domain.actions import Action
 from wmkit.domain.errors import InvalidRequest, WMError
+from wmkit.domain.sources import StateSource
 from wmkit.domain.tasks import Judgement, TaskRef, TaskTemplate
 from wmkit.domain.transition import (
     Backend,
@@ -34,6 +35,7 @@ class StepCall:
     purpose: Purpose = Purpose.COMMIT
     seed: int = 0
     image: ImageRequest | None = None
+    pin: bool = False
 
 
 class WorldModelClient(Client):
@@ -43,12 +45,24 @@ class WorldModelClient(Client):
     _stub_class = worldmodel_pb2_grpc.WorldModelServiceStub
 
     async def create_state(
-        self, task: TaskRef, *, backend: str = "", image: ImageRequest | None = None
+        self,
+        source: StateSource,
+        /,
+        *,
+        backend: str = "",
+        image: ImageRequest | None = None,
+        pin: bool = False,
     ) -> Created:
-        request = pb.CreateStateRequest(
-            task=convert.task_ref_to_pb(task),
-            backend=backend,
-            image=convert.image_request_to_pb(image),
+        """A state from a task, HTML, a screenshot, or the payload of an earlier state.
+
+        Raises UnknownTask, UnknownBackend, BadHtml, InvalidRequest, StateNotFound,
+        Unavailable.
+        """
+        request = convert.source_to_pb(source)
+        request.MergeFrom(
+            pb.CreateStateRequest(
+                backend=backend, image=convert.image_request_to_pb(image), pin=pin
+            )
         )
         return convert.created_from_pb(await self._call(self._stub.CreateState, request))
 
@@ -60,12 +74,13 @@ class WorldModelClient(Client):
         purpose: Purpose = Purpose.COMMIT,
         seed: int = 0,
         image: ImageRequest | None = None,
+        pin: bool = False,
     ) -> Transition:
         """What the action leads to. A fault of the simulated world is outcome FAILED.
 
         Raises StateNotFound, InvalidAction, Unavailable, DeadlineExpired.
         """
-        request = _step(StepCall("", state_id, action, purpose, seed, image))
+        request = _step(StepCall("", state_id, action, purpose, seed, image, pin))
         return convert.transition_from_pb(await self._call(self._stub.Step, request))
 
     async def batch_step(
@@ -161,6 +176,7 @@ def _step(call: StepCall) -> pb.StepRequest:
             purpose=convert.purpose_to_pb(call.purpose),
             seed=call.seed,
             image=convert.image_request_to_pb(call.image),
+            pin=call.pin,
         )
     except ValueError as error:
         raise InvalidRequest(f"the step cannot be sent: {error}") from None

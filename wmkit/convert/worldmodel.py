@@ -16,6 +16,8 @@ from wmkit.convert.pictures import (
     screen_to_pb,
 )
 from wmkit.domain.errors import InvalidRequest
+from wmkit.domain.screen import Screen
+from wmkit.domain.sources import FromHtml, FromPayload, FromScreenshot, StateSource
 from wmkit.domain.tasks import Judgement, Task, TaskRef, TaskTemplate
 from wmkit.domain.transition import (
     Backend,
@@ -143,6 +145,41 @@ def state_from_pb(message: pb.State, field: str = "state") -> State:
         screen=screen_from_pb(message.screen, f"{field}.screen"),
         payload_digest=message.payload_digest,
     )
+
+
+def source_to_pb(source: StateSource) -> pb.CreateStateRequest:
+    """A request with its `source` set and nothing else."""
+    match source:
+        case TaskRef():
+            return pb.CreateStateRequest(task=task_ref_to_pb(source))
+        case FromHtml(html, screen):
+            message = pb.HtmlSource(html=html, screen=screen_to_pb(screen))
+            return pb.CreateStateRequest(html=message)
+        case FromScreenshot(data):
+            return pb.CreateStateRequest(screenshot=pb.ScreenshotSource(data=data))
+        case FromPayload(payload_digest, state_id):
+            payload = pb.PayloadSource(payload_digest=payload_digest, state_id=state_id)
+            return pb.CreateStateRequest(payload=payload)
+
+
+def source_from_pb(message: pb.CreateStateRequest) -> StateSource:
+    match message.WhichOneof("source"):
+        case "task":
+            return task_ref_from_pb(message.task)
+        case "html":
+            if not message.html.HasField("screen"):
+                return FromHtml(message.html.html, Screen())
+            return FromHtml(message.html.html, screen_from_pb(message.html.screen, "html.screen"))
+        case "screenshot":
+            return FromScreenshot(message.screenshot.data)
+        case "payload":
+            return FromPayload(message.payload.payload_digest, message.payload.state_id)
+        case _:
+            raise InvalidRequest(
+                "a state is created from a task, html, a screenshot or a payload; "
+                "task is not set, nor is another source",
+                "task",
+            )
 
 
 def created_to_pb(created: Created) -> pb.CreateStateResponse:

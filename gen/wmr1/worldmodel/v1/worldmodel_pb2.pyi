@@ -68,15 +68,45 @@ class Task(_message.Message):
     wants_answer: bool
     def __init__(self, ref: _Optional[_Union[TaskRef, _Mapping]] = ..., goal: _Optional[str] = ..., complexity: _Optional[int] = ..., step_limit: _Optional[int] = ..., apps: _Optional[_Iterable[str]] = ..., main_app: _Optional[str] = ..., kind: _Optional[str] = ..., wants_answer: bool = ...) -> None: ...
 
+class HtmlSource(_message.Message):
+    __slots__ = ("html", "screen")
+    HTML_FIELD_NUMBER: _ClassVar[int]
+    SCREEN_FIELD_NUMBER: _ClassVar[int]
+    html: str
+    screen: _common_pb2.Screen
+    def __init__(self, html: _Optional[str] = ..., screen: _Optional[_Union[_common_pb2.Screen, _Mapping]] = ...) -> None: ...
+
+class ScreenshotSource(_message.Message):
+    __slots__ = ("data",)
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    def __init__(self, data: _Optional[bytes] = ...) -> None: ...
+
+class PayloadSource(_message.Message):
+    __slots__ = ("payload_digest", "state_id")
+    PAYLOAD_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    STATE_ID_FIELD_NUMBER: _ClassVar[int]
+    payload_digest: str
+    state_id: str
+    def __init__(self, payload_digest: _Optional[str] = ..., state_id: _Optional[str] = ...) -> None: ...
+
 class CreateStateRequest(_message.Message):
-    __slots__ = ("task", "backend", "image")
+    __slots__ = ("task", "html", "screenshot", "payload", "backend", "image", "pin")
     TASK_FIELD_NUMBER: _ClassVar[int]
+    HTML_FIELD_NUMBER: _ClassVar[int]
+    SCREENSHOT_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
     BACKEND_FIELD_NUMBER: _ClassVar[int]
     IMAGE_FIELD_NUMBER: _ClassVar[int]
+    PIN_FIELD_NUMBER: _ClassVar[int]
     task: TaskRef
+    html: HtmlSource
+    screenshot: ScreenshotSource
+    payload: PayloadSource
     backend: str
     image: _common_pb2.ImageRequest
-    def __init__(self, task: _Optional[_Union[TaskRef, _Mapping]] = ..., backend: _Optional[str] = ..., image: _Optional[_Union[_common_pb2.ImageRequest, _Mapping]] = ...) -> None: ...
+    pin: bool
+    def __init__(self, task: _Optional[_Union[TaskRef, _Mapping]] = ..., html: _Optional[_Union[HtmlSource, _Mapping]] = ..., screenshot: _Optional[_Union[ScreenshotSource, _Mapping]] = ..., payload: _Optional[_Union[PayloadSource, _Mapping]] = ..., backend: _Optional[str] = ..., image: _Optional[_Union[_common_pb2.ImageRequest, _Mapping]] = ..., pin: bool = ...) -> None: ...
 
 class CreateStateResponse(_message.Message):
     __slots__ = ("state", "task", "image", "elements")
@@ -107,18 +137,20 @@ class State(_message.Message):
     def __init__(self, state_id: _Optional[str] = ..., screen_id: _Optional[str] = ..., backend: _Optional[str] = ..., revision: _Optional[str] = ..., screen: _Optional[_Union[_common_pb2.Screen, _Mapping]] = ..., payload_digest: _Optional[str] = ...) -> None: ...
 
 class StepRequest(_message.Message):
-    __slots__ = ("state_id", "action", "purpose", "seed", "image")
+    __slots__ = ("state_id", "action", "purpose", "seed", "image", "pin")
     STATE_ID_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     PURPOSE_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
     IMAGE_FIELD_NUMBER: _ClassVar[int]
+    PIN_FIELD_NUMBER: _ClassVar[int]
     state_id: str
     action: _common_pb2.Action
     purpose: Purpose
     seed: int
     image: _common_pb2.ImageRequest
-    def __init__(self, state_id: _Optional[str] = ..., action: _Optional[_Union[_common_pb2.Action, _Mapping]] = ..., purpose: _Optional[_Union[Purpose, str]] = ..., seed: _Optional[int] = ..., image: _Optional[_Union[_common_pb2.ImageRequest, _Mapping]] = ...) -> None: ...
+    pin: bool
+    def __init__(self, state_id: _Optional[str] = ..., action: _Optional[_Union[_common_pb2.Action, _Mapping]] = ..., purpose: _Optional[_Union[Purpose, str]] = ..., seed: _Optional[int] = ..., image: _Optional[_Union[_common_pb2.ImageRequest, _Mapping]] = ..., pin: bool = ...) -> None: ...
 
 class Provenance(_message.Message):
     __slots__ = ("backend", "revision", "cache_hit", "tokens", "finish_reason", "step_ms", "render_ms")
