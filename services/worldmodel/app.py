@@ -59,7 +59,7 @@ async def open_world(settings: WorldModelSettings) -> AsyncIterator[World]:
     names = [name.strip() for name in settings.backends.split(",") if name.strip()]
     if not names:
         raise InvalidRequest("WMR1_BACKENDS names no backend", field="backends")
-    registry = backends.load(names)
+    registry = backends.load(names, settings)
     blobs = open_blobs(settings.blobs)
     async with AsyncExitStack() as stack:
         index = Index(

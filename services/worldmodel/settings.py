@@ -10,6 +10,8 @@ class WorldModelSettings(ServiceSettings):
     """Port to listen on; 0 takes a free one."""
     backends: str = "scripted"
     """World models to run, comma-separated; the first one is the default."""
+    replay: str = ""
+    """Packed recordings (JSON lines) that the replay backend plays."""
     state_ttl_s: float = Field(86_400.0, gt=0)
     """Lifetime of states, transitions and picture names in Redis; renewed by use."""
     pin_ttl_s: float = Field(1_209_600.0, gt=0)
