@@ -22,8 +22,9 @@ def list_tasks(worldmodel: str) -> None:
 
 def _scripted() -> Sequence[TaskTemplate]:
     from services.worldmodel.backends import load
+    from services.worldmodel.settings import WorldModelSettings
 
-    return load(["scripted"]).default.templates()
+    return load(["scripted"], WorldModelSettings()).default.templates()
 
 
 def _ask(address: str) -> Sequence[TaskTemplate]:
