@@ -10,7 +10,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import httpx
@@ -27,6 +27,7 @@ from wmkit.rpc.context import left_s
 log = structlog.get_logger(__name__)
 
 _ERROR_BYTES = 65_536
+_DRAIN_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +141,16 @@ class Engine:
         self._breaker.enter()
         try:
             answer = await self._post(ask)
-        except (wire.Busy, wire.Refused) as answered:
-            # It says no, so it is alive.
-            self._breaker.success()
-            if isinstance(answered, wire.Refused) and not (ask.schema and answered.status == 400):
-                raise EngineDown(
-                    f"{self.endpoint.place} refuses the request: {answered}", retry_after_s=30.0
-                ) from None
+        except wire.Busy:
+            self._breaker.success()  # It says no, so it is alive.
             raise
+        except wire.Refused as refused:
+            self._breaker.success()
+            if ask.schema is not None and refused.status in (400, 422):
+                raise
+            raise EngineDown(
+                f"{self.endpoint.place} refuses the request: {refused}", retry_after_s=30.0
+            ) from None
         except wire.Fault:
             self._breaker.failure()
             raise
@@ -166,7 +169,10 @@ class Engine:
                     text = await _beginning(response)
                     wire.check_status(response.status_code, response.headers, text)
                 if "event-stream" in response.headers.get("content-type", ""):
-                    return await wire.read_stream(response.aiter_bytes())
+                    chunks = response.aiter_bytes()
+                    answer = await wire.read_stream(chunks)
+                    await _drain(chunks)
+                    return answer
                 return wire.read_document(await response.aread())
         except httpx.HTTPError as error:
             raise wire.Fault(f"{type(error).__name__}: {error}".rstrip(": ")) from None
@@ -184,6 +190,14 @@ class Engine:
         if isinstance(fault, wire.Busy):
             return Overloaded(message, retry_after_s=max(fault.after_s or 0.0, pause_s, 1.0))
         return EngineDown(message)
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    """Read what is left behind the answer: only a connection at its end is used again."""
+    with suppress(httpx.HTTPError, TimeoutError):
+        async with asyncio.timeout(_DRAIN_S):
+            async for _ in chunks:
+                pass
 
 
 async def _beginning(response: httpx.Response) -> str:

@@ -113,7 +113,7 @@ def _android_world(action: Action, grid: Grid) -> Mapping[str, object]:
             return {"action_type": "long_press", **at(point)}
         case Swipe(point, to):
             x, y = grid.write(to)
-            towards = {"direction": _direction(point, to), "to_x": x, "to_y": y}
+            towards = {"direction": _direction(grid.write(point), (x, y)), "to_x": x, "to_y": y}
             return {"action_type": "swipe", **at(point), **towards}
         case Scroll(reveal, point):
             return {"action_type": "scroll", "direction": reveal, **at(point)}
@@ -168,8 +168,8 @@ def _mobile_use(action: Action, grid: Grid) -> Mapping[str, object]:
     raise InvalidAction(f"{action.name} changes no screen", field="action")
 
 
-def _direction(start: Point, end: Point) -> str:
-    dx, dy = end.x - start.x, end.y - start.y
+def _direction(start: tuple[int, int], end: tuple[int, int]) -> str:
+    dx, dy = end[0] - start[0], end[1] - start[1]
     if abs(dx) > abs(dy):
         return "right" if dx > 0 else "left"
     return "down" if dy > 0 else "up"
