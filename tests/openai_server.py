@@ -168,9 +168,7 @@ class OpenAiServer:
 
 def events(answer: Answer) -> list[bytes]:
     """The events of a streamed answer, as vLLM sends them."""
-    parts = [
-        answer.text[i : i + CHUNK_CHARS] for i in range(0, len(answer.text), CHUNK_CHARS)
-    ]
+    parts = [answer.text[i : i + CHUNK_CHARS] for i in range(0, len(answer.text), CHUNK_CHARS)]
     chunks: list[dict[str, Any]] = [_chunk({"role": "assistant", "content": ""})]
     chunks += [_chunk({"content": part}) for part in parts]
     chunks.append(_chunk({"content": ""}, answer.finish_reason))

@@ -4,6 +4,7 @@ A new backend is one line in `BACKENDS`. Learned ones answer from a recorded ser
 """
 
 import asyncio
+import base64
 import io
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -16,12 +17,15 @@ from services.worldmodel.backends.code2world import Code2World
 from services.worldmodel.backends.gworld import GWorld
 from services.worldmodel.backends.scripted import Scripted
 from services.worldmodel.engine import Endpoint, Engine, Limits
+from services.worldmodel.judge import ModelJudge
+from services.worldmodel.world import World
 from tests.openai_server import Answer, Fault, OpenAiServer, openai_server
 from tests.worldmodel_fakes import Easel, Process
 from wmkit.domain.actions import Action, Finish, OpenApp, Scroll, Tap, Type
-from wmkit.domain.errors import EngineDown, InvalidAction, UnknownTask
+from wmkit.domain.errors import EngineDown, InvalidAction, InvalidRequest, UnknownTask
 from wmkit.domain.screen import Point
-from wmkit.domain.tasks import TaskRef
+from wmkit.domain.sources import FromScreenshot
+from wmkit.domain.tasks import TaskRef, Verdict
 from wmkit.domain.transition import FailureReason, Image, ImageRequest, Outcome, Purpose, Rendering
 
 TASK = TaskRef(template="settings_turn_on", seed=1)
@@ -35,10 +39,7 @@ ACTIONS: list[Action] = [
 
 
 def page(words: str) -> str:
-    return (
-        "<!DOCTYPE html><html><body><div id='render-target'>"
-        f"{words}</div></body></html>"
-    )
+    return f"<!DOCTYPE html><html><body><div id='render-target'>{words}</div></body></html>"
 
 
 def engine(server: OpenAiServer) -> Engine:
@@ -55,8 +56,6 @@ LEARNED = ["code2world", "gworld"]
 
 class Painter(Easel):
     """An easel whose pictures are real PNGs, small whatever the page's size."""
-
-    asked: list[tuple[int, int, float]]
 
     async def render(
         self, html: str, width_px: int, height_px: int, image: ImageRequest
@@ -182,9 +181,7 @@ async def test_the_last_caller_that_leaves_frees_the_engine(
 ) -> None:
     server.play(Answer(page("next"), gate=asyncio.Event()))
     process = process_of(learned)
-    step = asyncio.create_task(
-        process.world.step(await start(process), ACTIONS[0], purpose=COMMIT)
-    )
+    step = asyncio.create_task(process.world.step(await start(process), ACTIONS[0], purpose=COMMIT))
     await server.until(lambda s: s.open == 1)
     step.cancel()
     await server.until(lambda s: s.open == 0)
@@ -267,3 +264,67 @@ async def test_seed_and_goal_count_exactly_where_the_model_reads_them(
     )
     decoding = [(sent.get("temperature"), sent["max_tokens"]) for sent in server.requests]
     assert set(decoding) == {(None, 8192) if learned.name == "code2world" else (0.0, 15000)}
+
+
+async def test_an_episode_from_a_screenshot_and_a_goal_to_a_verdict() -> None:
+    """The paper's own way: no task, no DOM; a model makes the world, another one judges it."""
+    off, on = page("Wi-Fi Off"), page("Wi-Fi On")
+    goal = "Turn on Wi-Fi."
+    out = io.BytesIO()
+    Pillow.new("RGB", (1080, 2400), "#224466").save(out, "PNG", compress_level=1)
+    async with openai_server(Answer(off), Answer(on)) as maker, openai_server() as judging:
+        judging.play(Answer('{"reason": "the row says On", "verdict": "success"}'))
+        backend = Code2World(engine(maker))
+        process = process_of(backend)
+        judge = ModelJudge(Engine(Endpoint(judging.url, "j")), votes=3, worlds=[backend.endpoint])
+        world = World(
+            process.registry, process.states, process.transitions, process.pictures,
+            process.blobs, judge,
+        )  # fmt: skip
+        created = await world.create_state(FromScreenshot(out.getvalue()))
+        first = created.state.state_id
+        actions: list[Action] = [OpenApp("Settings"), Tap(Point(0.9, 0.2))]
+        state = first
+        for action in actions:
+            step = await world.step(state, action, purpose=COMMIT, goal=goal)
+            assert step.outcome is Outcome.CHANGED and step.state is not None
+            state = step.state.state_id
+        assert await world.html(state) == on
+        found = await world.judge(
+            None, state, goal=goal, first_state_id=first, actions=actions, finish_status="success"
+        )
+        assert (found.verdict, found.judge) == (Verdict.SUCCESS, "model:j")
+        # The first step works from the caller's own pixels: the corner has no cue.
+        shown = maker.requests[0]["messages"][1]["content"]
+        assert pixel(shown[0], (5, 5)) == (0x22, 0x44, 0x66)
+        assert goal in shown[1]["text"]
+        # The judge is shown them too, then what was drawn last.
+        evidence = judging.requests[0]["messages"][1]["content"]
+        assert pixel(evidence[1], (5, 5)) == (0x22, 0x44, 0x66)
+        assert pixel(evidence[3], (5, 5)) == (len(on) % 256, 99, 99)
+        assert "1. open_app(app='Settings')\n2. tap(" in evidence[4]["text"]
+
+
+async def test_an_episode_of_a_task_in_a_learned_world_is_judged_by_the_model(
+    learned: Any,
+) -> None:
+    async with openai_server(Answer('{"reason": "off", "verdict": "failure"}')) as judging:
+        process = process_of(learned)
+        judge = ModelJudge(Engine(Endpoint(judging.url, "j")), votes=1)
+        world = World(
+            process.registry, process.states, process.transitions, process.pictures,
+            process.blobs, judge,
+        )  # fmt: skip
+        created = await world.create_state(TASK)
+        found = await world.judge(TASK, created.state.state_id)
+        assert found.verdict is Verdict.FAILURE
+        words = judging.requests[0]["messages"][1]["content"][-1]["text"]
+        assert created.task is not None and created.task.goal in words
+        assert "(not known)" in words
+        with pytest.raises(InvalidRequest, match="WMR1_JUDGE_URL"):
+            await process.world.judge(TASK, created.state.state_id)
+
+
+def pixel(part: Any, at: tuple[int, int]) -> Any:
+    data = base64.b64decode(part["image_url"]["url"].partition(",")[2])
+    return Pillow.open(io.BytesIO(data)).convert("RGB").getpixel(at)

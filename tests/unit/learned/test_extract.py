@@ -126,7 +126,9 @@ def test_without_the_heading_a_fence_or_the_raw_text_serves(answer: str) -> None
     assert found is not None and found.html == PAGE
 
 
-@pytest.mark.parametrize("piece", ["<", "<!--", "<p a='", "<script>", "= ", "```html\n", "# HTML:\n"])
+@pytest.mark.parametrize(
+    "piece", ["<", "<!--", "<p a='", "<script>", "= ", "```html\n", "# HTML:\n"]
+)
 def test_a_hostile_answer_is_read_in_linear_time(piece: str) -> None:
     # Quadratic work on 2 million characters would not end within the hour.
     found = document("<!DOCTYPE html>" + piece * (2_000_000 // len(piece)))

@@ -130,7 +130,9 @@ async def test_the_other_action_data_is_exactly_this(name: str) -> None:
     (_, user) = model.messages(model.snap(CASES[name]), SMALL)
     (data,) = [line for line in user["content"][1]["text"].splitlines() if "Action Data" in line]
     path = GOLDEN / "code2world" / "mobile_use.jsonl"
-    known = dict(json.loads(line) for line in path.read_text().splitlines()) if path.exists() else {}
+    known = (
+        dict(json.loads(line) for line in path.read_text().splitlines()) if path.exists() else {}
+    )
     if os.environ.get("WMR1_WRITE_GOLDEN"):
         known[name] = data.strip()
         lines = [json.dumps(entry, ensure_ascii=False) for entry in known.items()]
@@ -138,9 +140,7 @@ async def test_the_other_action_data_is_exactly_this(name: str) -> None:
     assert data.strip() == known[name]
 
 
-@pytest.mark.parametrize(
-    "name", ["tap", "scroll_down", "scroll_left_at", "type", "open_app"]
-)
+@pytest.mark.parametrize("name", ["tap", "scroll_down", "scroll_left_at", "type", "open_app"])
 async def test_gworld_is_sent_exactly_this(name: str) -> None:
     model = GWorld(engine())
     compare(f"gworld/{name}", model.messages(model.snap(CASES[name]), SCENE))
