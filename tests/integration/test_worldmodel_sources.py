@@ -90,6 +90,7 @@ async def test_a_state_is_brought_back_after_redis_forgot_it(service: Service) -
         start = (await client.create_state(TASK)).state
         end = (await client.step(start.state_id, OpenApp("Notes"), purpose=COMMIT)).state
         assert end is not None
+        before = await client.step(end.state_id, Back(), purpose=COMMIT)
     async with Redis.from_url(service.redis.url) as bare:
         await bare.flushall()
     async with service.run() as client:
@@ -98,7 +99,8 @@ async def test_a_state_is_brought_back_after_redis_forgot_it(service: Service) -
         back = await client.create_state(FromPayload(end.payload_digest, end.state_id))
         assert back.state == end
         onward = await client.step(end.state_id, Back(), purpose=COMMIT)
-        assert onward.state is not None and onward.state.state_id == start.state_id
+        assert onward.state == before.state
+        assert onward.provenance.cache_hit is False
         with pytest.raises(StateNotFound, match=f"not {start.state_id}") as caught:
             await client.create_state(FromPayload(end.payload_digest, start.state_id))
         assert caught.value.resource == start.state_id
