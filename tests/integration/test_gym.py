@@ -15,7 +15,7 @@ from gymnasium.vector import AutoresetMode
 import wmkit.gym as phones
 from tests.toy_service import ToyServicer, register
 from wmkit.domain.actions import Action, Answer, Back, Enter, Finish, Home, Tap
-from wmkit.domain.errors import InvalidAction, UnknownTask, WMError
+from wmkit.domain.errors import DeadlineExpired, InvalidAction, UnknownTask, WMError
 from wmkit.domain.screen import Point, Screen
 from wmkit.domain.transition import FailureReason
 from wmkit.rpc.server import running
@@ -230,6 +230,28 @@ async def test_a_call_that_fails_leaves_every_phone_where_it_was() -> None:
         for each in (envs, other):
             each.close()
 
+    await against(script, before)
+
+
+async def test_a_turn_that_hangs_ends_at_its_deadline_and_can_be_taken_again() -> None:
+    let_go = asyncio.Event()
+
+    async def before(method: str) -> None:
+        if method == "Step":
+            await let_go.wait()
+
+    def script(address: str) -> None:
+        envs = phones.PhoneVectorEnv(2, address, size=SIZE)
+        envs.reset(seed=1)
+        envs._timeout_s = 0.3
+        with pytest.raises(DeadlineExpired, match=r"longer than 0.3 s"):
+            envs.step([Enter(), Enter()])
+        loop.call_soon_threadsafe(let_go.set)
+        envs._timeout_s = 30.0
+        assert list(envs.step([Enter(), Enter()])[-1]["steps"]) == [1, 1]
+        envs.close()
+
+    loop = asyncio.get_running_loop()
     await against(script, before)
 
 

@@ -8,10 +8,11 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 
 from wmkit.clients.sync import World, connect
+from wmkit.clients.worldmodel import StepCall
 from wmkit.domain.actions import TERMINAL, Action
 from wmkit.domain.errors import InvalidAction
 from wmkit.domain.tasks import TaskRef
-from wmkit.domain.transition import Purpose
+from wmkit.domain.transition import Purpose, Transition
 from wmkit.gym.episode import Chance, Episode, Pixels, Player
 from wmkit.gym.spaces import action_from_space, action_space, observation_space
 
@@ -82,7 +83,7 @@ class PhoneEnv(gymnasium.Env[Observation, PhoneAction]):
 
         async def play() -> Any:
             call = player.call(episode, done)
-            found = None if call is None else await step(player, call)
+            found = None if call is None else await _ask(player, call)
             return await player.after(episode, done, found)
 
         self._episode, moment = world.wait(play())
@@ -96,7 +97,7 @@ class PhoneEnv(gymnasium.Env[Observation, PhoneAction]):
         world, player = self._connected()
         call = player.call(episode, done, purpose=Purpose.IMAGINE)
         assert call is not None
-        moment = player.imagined(episode, world.wait(step(player, call)))
+        moment = player.imagined(episode, world.wait(_ask(player, call)))
         return moment.observation, moment.info
 
     def render(self) -> Pixels | None:
@@ -123,7 +124,7 @@ class PhoneEnv(gymnasium.Env[Observation, PhoneAction]):
         return self._episode
 
 
-async def step(player: Player, call: Any) -> Any:
+async def _ask(player: Player, call: StepCall) -> Transition:
     """One step as a call of its own."""
     return await player.client.step(
         call.state_id, call.action, purpose=call.purpose, seed=call.seed, image=call.image

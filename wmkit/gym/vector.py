@@ -5,8 +5,8 @@ action, with reward 0.
 """
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -16,7 +16,7 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array,
 
 from wmkit.clients.sync import World, connect
 from wmkit.domain.actions import Action
-from wmkit.domain.errors import WMError
+from wmkit.domain.errors import DeadlineExpired, Unavailable, WMError
 from wmkit.domain.tasks import TaskRef
 from wmkit.domain.transition import Transition
 from wmkit.gym.env import canonical, chosen
@@ -24,6 +24,7 @@ from wmkit.gym.episode import Chance, Episode, Moment, Player
 from wmkit.gym.spaces import action_space, observation_space
 
 Batch = dict[str, Any]
+T = TypeVar("T")
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -112,7 +113,7 @@ class PhoneVectorEnv(VectorEnv[Batch, Any, Any]):
         states = {i: rng.bit_generator.state for i, rng in rngs.items()}
         fresh = {i: self._draw(i) for i in rngs}
         try:
-            played = world.wait(self._play(player, done, fresh))
+            played = world.wait(self._in_time(self._play(player, done, fresh)))
         except BaseException:
             for i, state in states.items():
                 rngs[i].bit_generator.state = state
@@ -132,6 +133,14 @@ class PhoneVectorEnv(VectorEnv[Batch, Any, Any]):
             self._world = None
         self._episodes = []
 
+    async def _in_time(self, turn: Coroutine[Any, Any, T]) -> T:
+        """A stream has no deadline of its own, so the turn gets one."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await turn
+        except TimeoutError:
+            raise DeadlineExpired(f"the turn took longer than {self._timeout_s:g} s") from None
+
     async def _play(
         self, player: Player, actions: list[Action], fresh: dict[int, TaskRef]
     ) -> list[tuple[Episode, Moment]]:
@@ -145,6 +154,8 @@ class PhoneVectorEnv(VectorEnv[Batch, Any, Any]):
             if isinstance(answer, WMError):
                 raise answer
             found[key] = answer
+        if len(found) < len(calls):
+            raise Unavailable(f"only {len(found)} of {len(calls)} steps were answered")
 
         async def one(index: int) -> tuple[Episode, Moment]:
             if index in fresh:
