@@ -59,6 +59,8 @@ if can_apt; then
     # Ubuntu's package of this name is only a pointer to a snap, so it is not asked for.
     grep -qs '^ID=debian' /etc/os-release && wanted+=(chromium-headless-shell)
   fi
+  # Playwright's driver links to it, and minimal systems lack it.
+  ldconfig -p 2>/dev/null | grep -q 'libatomic\.so\.1' || wanted+=(libatomic1)
   have fc-list || wanted+=(fontconfig)
   fonts=$(fc-list : family 2>/dev/null || true)
   grep -q 'Roboto' <<<"$fonts" || wanted+=(fonts-roboto)

@@ -35,5 +35,7 @@ def is_uniform(data: bytes) -> bool:
     with Image.open(io.BytesIO(data)) as picture:
         if len(data) > picture.width * picture.height * _BYTES_PER_PX + _BYTES_OF_HEADERS:
             return False
-        bands = picture.convert("RGB").split()
+        # The last column and row hold a part of a pixel where the scale leaves a remainder.
+        whole = (0, 0, max(picture.width - 1, 1), max(picture.height - 1, 1))
+        bands = picture.convert("RGB").crop(whole).split()
         return all(len(set(band.getextrema())) == 1 for band in bands)

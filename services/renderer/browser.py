@@ -193,7 +193,12 @@ async def launch(executable: str, sandbox: Sandbox = "auto") -> Browser:
 
 
 async def _launch(executable: str, *, sandboxed: bool) -> Browser:
-    driver = await async_playwright().start()
+    try:
+        driver = await async_playwright().start()
+    except Exception as error:  # playwright has no type for a driver that dies as it starts
+        raise Unavailable(
+            f"Playwright's driver does not start: {error}; `wmr1 doctor` tells what it lacks"
+        ) from error
     try:
         browser = await driver.chromium.launch(
             executable_path=executable,

@@ -44,7 +44,7 @@ async (html, wantsElements) => {
   const painted = element => {
     const style = element && getComputedStyle(element);
     return style !== null
-      && (style.backgroundImage !== 'none' || !/[,/] 0\)$|^transparent$/.test(style.backgroundColor));
+      && (style.backgroundImage !== 'none' || !/^rgba\(.*, 0\)$|\/ 0\)$/.test(style.backgroundColor));
   };
   const beyond = axis => Number(target[`scroll${axis}`]) - Number(target[`client${axis}`]) || 0;
   const facts = {
@@ -101,8 +101,9 @@ async (html, wantsElements) => {
     if (owner !== element && owner?.localName === 'svg') continue;
     const id = element.getAttribute('data-id');
     const role = roleOf(element);
-    // A word inside something that has a name or a role belongs to it.
-    const textual = hasOwnText(element) && (owner === null || owner === element);
+    // A word inside something that has a name, a role or a text of its own belongs to that.
+    const textual = hasOwnText(element) && (owner === null || owner === element)
+      && !hasOwnText(element.parentElement);
     if (id === null && role === '' && !textual) continue;
     const style = getComputedStyle(element);
     if (style.visibility !== 'visible') continue;

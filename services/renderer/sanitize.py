@@ -29,9 +29,7 @@ _ELEMENTS = (
 )
 # Attributes from which an element loads. A link's own href is not one: nobody clicks here.
 _LOADING = ("src", "poster", "background", "data", "href", "xlink:href", "srcset", "imagesrcset")
-_LOADS = "link, " + ", ".join(
-    "[{}]:not(a):not(area)".format(name.replace(":", r"\:")) for name in _LOADING
-)
+_LOADS = ", ".join("[{}]:not(a):not(area)".format(name.replace(":", r"\:")) for name in _LOADING)
 _STYLED = 'style, [style*="url" i]'
 
 # An attribute's name stands behind white space, a slash or a quote, in every HTML parser.
@@ -41,7 +39,9 @@ _IMPORT = re.compile(
     r"""@import\s*+(?:url\([^()]*+\)|"[^"]*+"|'[^']*+')[^;{}]*+;?+""", re.IGNORECASE
 )
 _URL = re.compile(r"""url\(\s*+(?:"([^"]*+)"\s*+|'([^']*+)'\s*+|([^()"']*+))\)""", re.IGNORECASE)
-_NOTHING = re.compile(r"(?:\s|<!--(?>.*?(?:-->|\Z))|<!doctype[^>]*+>)*+", re.IGNORECASE | re.DOTALL)
+_NOTHING = re.compile(
+    r"\ufeff?(?:\s|<!--(?>.*?(?:-->|\Z))|<!doctype[^>]*+>)*+", re.IGNORECASE | re.DOTALL
+)
 _TAG = re.compile(r"<[a-z]", re.IGNORECASE)
 
 
@@ -65,7 +65,7 @@ def sanitize(html: str, limits: Limits) -> Clean:
         return Clean("", (why,), FailureReason.OVERSIZED)
     if _NOTHING.fullmatch(html):
         return Clean("", reason=FailureReason.NO_DOCUMENT)
-    html = html.encode("utf-8", "replace").decode()
+    html = html.encode("utf-8", "replace").decode().removeprefix("\ufeff")
     # The mark at the end becomes an element only if the document does not stop inside a
     # tag, a comment, a style or a script.
     tree = LexborHTMLParser(f"{html}<{_END}>")
@@ -86,13 +86,17 @@ def _remove(tree: LexborHTMLParser, *, events: bool) -> list[str]:
     warnings = []
     for selector, sentence in _ELEMENTS:
         nodes = tree.css(selector)
-        for node in nodes:
+        # Inner ones first: a node inside of one that was removed must not be touched.
+        for node in reversed(nodes):
             node.decompose()
         if nodes:
             warnings.append(_counted(sentence, len(nodes)))
     if events and (count := sum(_strip_events(node) for node in tree.css("*"))):
         warnings.append(_counted("event attribute removed", count))
-    remote = [url for node in tree.css(_LOADS) for url in _strip_loads(node)]
+    remote = [node.attributes.get("href") or "link" for node in tree.css("link")]
+    for node in reversed(tree.css("link")):
+        node.decompose()
+    remote += [url for node in tree.css(_LOADS) for url in _strip_loads(node)]
     remote += [url for node in tree.css(_STYLED) for url in _strip_style(node)]
     if remote:
         warnings.append(_counted("remote reference removed", len(remote)) + f": {remote[0][:80]}")
@@ -107,13 +111,9 @@ def _strip_events(node: LexborNode) -> int:
 
 
 def _strip_loads(node: LexborNode) -> list[str]:
-    attributes = node.attributes
-    if node.tag == "link":
-        node.decompose()
-        return [attributes.get("href") or "link"]
     found = []
     for name in _LOADING:
-        value = attributes.get(name)
+        value = node.attributes.get(name)
         if value is not None and not _is_inline(value):
             del node.attrs[name]
             found.append(value)

@@ -26,6 +26,7 @@ from wmkit.domain.generation import (
 )
 from wmkit.domain.runs import Run, RunEvent, RunStatus
 from wmkit.domain.screen import Point, Screen
+from wmkit.domain.sources import FromHtml, FromPayload, FromScreenshot, StateSource
 from wmkit.domain.tasks import Judgement, Task, TaskRef, TaskTemplate, Verdict
 from wmkit.domain.transition import (
     Backend,
@@ -320,3 +321,36 @@ def test_tokens_without_their_log_probabilities_are_refused() -> None:
 def test_a_seed_beyond_64_bits_is_the_callers_mistake() -> None:
     with pytest.raises(InvalidRequest, match=r"clock\.alarm"):
         convert.task_ref_to_pb(TaskRef(template="clock.alarm", seed=2**63))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        TaskRef(template="t", seed=-1),
+        FromHtml("<p>ü</p>", Screen(720, 1280, 2.0)),
+        FromScreenshot(b"\x89PNG"),
+        FromPayload("ab", "cd"),
+    ],
+)
+def test_what_a_state_is_made_of_survives_the_wire(source: StateSource) -> None:
+    message = convert.source_to_pb(source)
+    sent = worldmodel.CreateStateRequest.FromString(message.SerializeToString())
+    assert convert.source_from_pb(sent) == source
+
+
+def test_html_without_a_screen_is_a_phone_s() -> None:
+    message = worldmodel.CreateStateRequest(html=worldmodel.HtmlSource(html="<p>"))
+    assert convert.source_from_pb(message) == FromHtml("<p>", Screen(1080, 2400))
+
+
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        (worldmodel.CreateStateRequest(), "task"),
+        (worldmodel.CreateStateRequest(html={"html": "<p>", "screen": {}}), "html.screen"),
+    ],
+)
+def test_a_source_that_is_none_is_named(message: Any, field: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        convert.source_from_pb(message)
+    assert caught.value.field == field

@@ -21,10 +21,9 @@ def list_tasks(worldmodel: str) -> None:
 
 
 def _scripted() -> Sequence[TaskTemplate]:
-    from services.worldmodel.backends import load
-    from services.worldmodel.settings import WorldModelSettings
+    from services.worldmodel.backends.scripted import Scripted
 
-    return load(["scripted"], WorldModelSettings()).default.templates()
+    return Scripted().templates()
 
 
 def _ask(address: str) -> Sequence[TaskTemplate]:

@@ -62,7 +62,7 @@ def from_trajectory(trajectory: Trajectory) -> Recording:
         screens=tuple(screens),
         actions=tuple(actions),
         answer=trajectory.answer,
-        finish_status=trajectory.finish_status,  # type: ignore[arg-type]
+        finish_status=trajectory.finish_status,
         succeeded=None if verdict is Verdict.UNSURE else verdict is Verdict.SUCCESS,
     )
 

@@ -1,0 +1,133 @@
+"""Real browsers that are killed, hung or fed too much: typed ends, and a healthy pool after."""
+
+import asyncio
+import base64
+import os
+import signal
+import struct
+import zlib
+
+import pytest
+from prometheus_client import REGISTRY
+
+from services.renderer.browser import Browser
+from services.renderer.engine import LocalRenderer, Request
+from services.renderer.processes import family
+from tests.processes import Handles
+from tests.renderer_cases import case, data, document, draw, renderer
+from wmkit.domain.errors import BrowserCrashed
+from wmkit.domain.transition import FailureReason, ImageRequest
+
+PLAIN = document("<p style='font-size:90px'>plain</p>")
+SLOW = document(
+    "<div style='position:absolute;inset:0;backdrop-filter:blur(60px)'></div>" * 12 + "<p>slow</p>"
+)
+
+
+async def end(processes: Handles) -> None:
+    await asyncio.to_thread(processes.wait)
+
+
+def browser(opened: LocalRenderer) -> Browser:
+    current = opened._pool._browser
+    assert current is not None
+    return current
+
+
+async def busy(opened: LocalRenderer, but: Browser | None = None) -> Browser:
+    """The current browser, another than `but`, as soon as it draws."""
+    while True:
+        current = opened._pool._browser
+        if current is not None and current is not but and current.busy:
+            return current
+        await asyncio.sleep(0)
+
+
+def ended(cause: str) -> float:
+    name = "wmr1_renderer_browsers_ended_total"
+    return REGISTRY.get_sample_value(name, {"cause": cause}) or 0.0
+
+
+async def test_a_browser_killed_in_mid_job_is_replaced_and_the_job_drawn() -> None:
+    async with renderer(page_timeout_s=30) as opened:
+        alone = data(await draw(opened, SLOW))
+        died = ended("died")
+        call = asyncio.create_task(draw(opened, SLOW))
+        os.kill((await busy(opened)).pid, signal.SIGKILL)
+        assert data(await call) == alone
+        assert ended("died") == died + 1
+        assert data(await draw(opened, PLAIN))
+
+
+async def test_when_every_browser_is_killed_the_error_is_typed_and_the_next_call_succeeds() -> None:
+    async with renderer(page_timeout_s=30) as opened:
+        call = asyncio.create_task(draw(opened, SLOW))
+        last = None
+        for _ in range(3):
+            last = await busy(opened, but=last)
+            os.kill(last.pid, signal.SIGKILL)
+        with pytest.raises(BrowserCrashed):
+            await call
+        assert data(await draw(opened, PLAIN))
+
+
+async def test_a_driver_killed_in_mid_job_is_replaced_too() -> None:
+    async with renderer(page_timeout_s=30) as opened:
+        drivers = [
+            pid for pid in family(os.getpid()) if os.readlink(f"/proc/{pid}/exe")[-4:] == "node"
+        ]
+        assert len(drivers) == 1
+        call = asyncio.create_task(draw(opened, SLOW))
+        with Handles(family((await busy(opened)).pid)) as processes:
+            os.kill(drivers[0], signal.SIGKILL)
+            assert data(await call)
+            await end(processes)
+
+
+async def test_what_hangs_is_a_typed_outcome_and_its_neighbours_are_drawn() -> None:
+    async with renderer() as opened:
+        before = data(await draw(opened, PLAIN))
+        hung = Request(case("backdrop_layers.html"), 1080, 2400, ImageRequest(), timeout_s=1.0)
+        neighbours = [draw(opened, PLAIN) for _ in range(4)]
+        first, *others = await asyncio.gather(opened.answer(hung), *neighbours)
+        assert first.reason in (None, FailureReason.RENDER_TIMEOUT)
+        assert [data(each) for each in others] == [before] * 4
+
+
+async def test_a_page_that_grows_beyond_its_memory_is_oversized() -> None:
+    """A picture of 12000 x 12000 pixels needs 576 MB to be shown, and 150 kB to be sent."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        )
+
+    side = 12_000
+    packer = zlib.compressobj(9)
+    rows = b"".join(packer.compress(bytes(1 + 3 * side)) for _ in range(side)) + packer.flush()
+    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+    bomb = document(f"<img src='data:image/png;base64,{base64.b64encode(png).decode()}'>")
+    async with renderer(page_memory_mb=300, page_timeout_s=30) as opened:
+        assert (await draw(opened, bomb)).reason is FailureReason.OVERSIZED
+        assert data(await draw(opened, PLAIN))
+
+
+async def test_a_worn_browser_is_replaced_and_nothing_of_it_stays() -> None:
+    async with renderer(browser_jobs=2, pages=1) as opened:
+        first = browser(opened)
+        with Handles(family(first.pid)) as processes:
+            for _ in range(3):
+                assert data(await draw(opened, PLAIN))
+            assert browser(opened) is not first
+            await end(processes)
+
+
+async def test_closing_leaves_no_process() -> None:
+    async with renderer() as opened:
+        await draw(opened, PLAIN)
+        pids = [pid for pid in family(os.getpid()) if pid != os.getpid()]
+        assert len(pids) >= 4
+        processes = Handles(pids)
+    assert processes.all_ended
+    processes.close()
