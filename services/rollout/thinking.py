@@ -246,7 +246,10 @@ async def step(
     purpose: Purpose,
     where: str,
 ) -> Transition:
-    """Step the world model, with a picture; `goal` is for models that read it. Raises InvalidAction and EpisodeFailed."""
+    """Step the world model, with a picture; `goal` is for models that read it.
+
+    Raises InvalidAction and EpisodeFailed.
+    """
     picture = ImageRequest(deliver="digest", scale=job.spec.image_scale)
     with infrastructure(f"stepping the world model {where}"):
         found = await patiently(
