@@ -78,7 +78,10 @@ class WorldModel(Protocol):
         seed: int = 0,
         image: ImageRequest | None = None,
         pin: bool = False,
-    ) -> Transition: ...
+        goal: str = "",
+    ) -> Transition:
+        """`goal` is what the agent wants to reach, for world models that read it."""
+        ...
 
     async def get_state(self, state_id: str) -> State: ...
 
@@ -86,12 +89,21 @@ class WorldModel(Protocol):
 
     async def judge(
         self,
-        task: TaskRef,
+        task: TaskRef | None,
         final_state_id: str,
         *,
         answer: str | None = None,
         finish_status: str | None = None,
-    ) -> Judgement: ...
+        goal: str = "",
+        first_state_id: str = "",
+        actions: Sequence[Action] | None = None,
+    ) -> Judgement:
+        """Did an episode reach its task's goal, or the `goal` in words where it has no task?
+
+        `first_state_id` and `actions` (None: nobody kept a log) are evidence for a judge that
+        looks at screens; a predicate needs neither.
+        """
+        ...
 
     async def list_backends(self) -> Sequence[Backend]: ...
 

@@ -132,11 +132,15 @@ class Pictures:
     ) -> Rendering:
         html = backend.html(await self._states.value(live))
         screen = live.state.screen
+        request = replace(request, with_elements=False)
+        width_px, height_px = screen.width_px, screen.height_px
+        if screen.scale != 1.0:
+            # The page is laid out in CSS pixels; the picture still has the device's size.
+            width_px, height_px = int(width_px / screen.scale), int(height_px / screen.scale)
+            request = replace(request, scale=request.scale * screen.scale)
         begin = time.perf_counter()
         try:
-            drawn = await self._renderer.render(
-                html, screen.width_px, screen.height_px, replace(request, with_elements=False)
-            )
+            drawn = await self._renderer.render(html, width_px, height_px, request)
         except DeadlineExpired:
             # Our deadline towards the renderer, not the caller's towards us.
             raise Unavailable("the renderer did not answer in time") from None

@@ -51,6 +51,7 @@ class WorldModelServicer(rpc.WorldModelServiceServicer):  # type: ignore[misc]
             seed=request.seed,
             image=image,
             pin=request.pin,
+            goal=request.goal,
         )
         response = convert.transition_to_pb(transition)
         if image is None and request.image.with_elements and transition.state is not None:
@@ -112,10 +113,15 @@ class WorldModelServicer(rpc.WorldModelServiceServicer):  # type: ignore[misc]
 
     async def Judge(self, request: pb.JudgeRequest, _: Any) -> pb.JudgeResponse:
         judgement = await self._world.judge(
-            convert.task_ref_from_pb(request.task),
+            convert.task_ref_from_pb(request.task) if request.HasField("task") else None,
             request.final_state_id,
             answer=request.answer if request.HasField("answer") else None,
             finish_status=request.finish_status if request.HasField("finish_status") else None,
+            goal=request.goal,
+            first_state_id=request.first_state_id,
+            actions=convert.action_log_from_pb(request.actions)
+            if request.HasField("actions")
+            else None,
         )
         return convert.judgement_to_pb(judgement)
 

@@ -2,10 +2,11 @@
 
 from pydantic import Field
 
-from wmkit.settings import DEFAULT_PORTS, ServiceSettings
+from services.worldmodel.learned.settings import LearnedSettings
+from wmkit.settings import DEFAULT_PORTS
 
 
-class WorldModelSettings(ServiceSettings):
+class WorldModelSettings(LearnedSettings):
     port: int = Field(DEFAULT_PORTS["worldmodel"], ge=0, le=65535)
     """Port to listen on; 0 takes a free one."""
     backends: str = "scripted"

@@ -36,6 +36,7 @@ class StepCall:
     seed: int = 0
     image: ImageRequest | None = None
     pin: bool = False
+    goal: str = ""
 
 
 class WorldModelClient(Client):
@@ -75,12 +76,13 @@ class WorldModelClient(Client):
         seed: int = 0,
         image: ImageRequest | None = None,
         pin: bool = False,
+        goal: str = "",
     ) -> Transition:
         """What the action leads to. A fault of the simulated world is outcome FAILED.
 
         Raises StateNotFound, InvalidAction, Unavailable, DeadlineExpired.
         """
-        request = _step(StepCall("", state_id, action, purpose, seed, image, pin))
+        request = _step(StepCall("", state_id, action, purpose, seed, image, pin, goal))
         return convert.transition_from_pb(await self._call(self._stub.Step, request))
 
     async def batch_step(
@@ -145,13 +147,23 @@ class WorldModelClient(Client):
 
     async def judge(
         self,
-        task: TaskRef,
+        task: TaskRef | None,
         final_state_id: str,
         *,
         answer: str | None = None,
         finish_status: str | None = None,
+        goal: str = "",
+        first_state_id: str = "",
+        actions: Sequence[Action] | None = None,
     ) -> Judgement:
-        request = pb.JudgeRequest(task=convert.task_ref_to_pb(task), final_state_id=final_state_id)
+        """The verdict on an episode; see `wmkit.ports.WorldModel.judge`."""
+        request = pb.JudgeRequest(
+            final_state_id=final_state_id, goal=goal, first_state_id=first_state_id
+        )
+        if task is not None:
+            request.task.CopyFrom(convert.task_ref_to_pb(task))
+        if actions is not None:
+            request.actions.CopyFrom(convert.action_log_to_pb(actions))
         if answer is not None:
             request.answer = answer
         if finish_status is not None:
@@ -176,6 +188,7 @@ def _step(call: StepCall) -> pb.StepRequest:
             purpose=convert.purpose_to_pb(call.purpose),
             seed=call.seed,
             image=convert.image_request_to_pb(call.image),
+            goal=call.goal,
             pin=call.pin,
         )
     except ValueError as error:

@@ -29,6 +29,8 @@ from wmkit.convert.policy import (
 )
 from wmkit.convert.trainer import event_from_pb, event_to_pb, run_from_pb, run_to_pb
 from wmkit.convert.worldmodel import (
+    action_log_from_pb,
+    action_log_to_pb,
     backend_from_pb,
     backend_to_pb,
     created_from_pb,
@@ -56,6 +58,8 @@ from wmkit.convert.worldmodel import (
 __all__ = [
     "GenerateCall",
     "action_from_pb",
+    "action_log_from_pb",
+    "action_log_to_pb",
     "action_to_pb",
     "backend_from_pb",
     "backend_to_pb",

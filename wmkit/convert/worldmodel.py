@@ -1,9 +1,11 @@
 """States, transitions, tasks and verdicts on the wire."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from wmr1.worldmodel.v1 import worldmodel_pb2 as pb
 
+from wmkit.convert.actions import action_from_pb, action_to_pb
 from wmkit.convert.enums import FAILURE, OUTCOME, PURPOSE, VERDICT
 from wmkit.convert.pictures import (
     element_to_pb,
@@ -15,6 +17,7 @@ from wmkit.convert.pictures import (
     screen_from_pb,
     screen_to_pb,
 )
+from wmkit.domain.actions import Action
 from wmkit.domain.errors import InvalidRequest
 from wmkit.domain.screen import Screen
 from wmkit.domain.sources import FromHtml, FromPayload, FromScreenshot, StateSource
@@ -96,6 +99,18 @@ def template_from_pb(message: pb.TaskTemplate) -> TaskTemplate:
         apps=tuple(message.apps),
         kind=message.kind,
         example_goal=message.example_goal,
+    )
+
+
+def action_log_to_pb(actions: Sequence[Action]) -> pb.ActionLog:
+    """Raises InvalidAction for answer and finish: how an episode ended is said elsewhere."""
+    return pb.ActionLog(actions=[action_to_pb(action) for action in actions])
+
+
+def action_log_from_pb(message: pb.ActionLog, field: str = "actions") -> tuple[Action, ...]:
+    """Raises InvalidAction, as `action_from_pb` does."""
+    return tuple(
+        action_from_pb(action, f"{field}.actions[{i}]") for i, action in enumerate(message.actions)
     )
 
 
@@ -217,6 +232,7 @@ def transition_to_pb(transition: Transition) -> pb.StepResponse:
             finish_reason=origin.finish_reason,
             step_ms=origin.step_ms,
             render_ms=origin.render_ms,
+            warnings=origin.warnings,
         ),
     )
     if transition.state is not None:
@@ -241,6 +257,7 @@ def transition_from_pb(message: pb.StepResponse) -> Transition:
             finish_reason=origin.finish_reason,
             step_ms=origin.step_ms,
             render_ms=origin.render_ms,
+            warnings=tuple(origin.warnings),
         ),
         state=None if failed else state_from_pb(message.state),
         reason=FAILURE.from_pb(message.reason, "reason") if failed else None,

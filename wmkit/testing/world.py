@@ -88,6 +88,7 @@ class FakeWorldModel:
         seed: int = 0,
         image: ImageRequest | None = None,
         pin: bool = False,
+        goal: str = "",
     ) -> Transition:
         word = self._word(state_id)
         self.steps.append((word, action, purpose))
@@ -106,11 +107,14 @@ class FakeWorldModel:
 
     async def judge(
         self,
-        task: TaskRef,
+        task: TaskRef | None,
         final_state_id: str,
         *,
         answer: str | None = None,
         finish_status: str | None = None,
+        goal: str = "",
+        first_state_id: str = "",
+        actions: Sequence[Action] | None = None,
     ) -> Judgement:
         word = self._word(final_state_id)
         verdict = Verdict.SUCCESS if word == self._goal else Verdict.FAILURE

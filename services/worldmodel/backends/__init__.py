@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from services.worldmodel.backends.base import Prediction, WorldBackend
+from services.worldmodel.backends.base import Prediction, Seeing, WorldBackend
 from services.worldmodel.settings import WorldModelSettings
 from wmkit.domain.errors import UnknownBackend
 
@@ -23,9 +23,23 @@ def _replay(settings: WorldModelSettings) -> WorldBackend[Any]:
     return Replay.open(settings.replay)
 
 
+def _code2world(settings: WorldModelSettings) -> WorldBackend[Any]:
+    from services.worldmodel.learned import loading
+
+    return loading.code2world(settings)
+
+
+def _gworld(settings: WorldModelSettings) -> WorldBackend[Any]:
+    from services.worldmodel.learned import loading
+
+    return loading.gworld(settings)
+
+
 BACKENDS: dict[str, Callable[[WorldModelSettings], WorldBackend[Any]]] = {
     "scripted": _scripted,
     "replay": _replay,
+    "code2world": _code2world,
+    "gworld": _gworld,
 }
 
 
@@ -51,6 +65,12 @@ class Registry:
 
     def __iter__(self) -> Iterator[WorldBackend[Any]]:
         return iter(self._by_name.values())
+
+    async def close(self) -> None:
+        """Let go of what the backends hold open."""
+        for backend in self:
+            if isinstance(backend, Seeing):
+                await backend.close()
 
 
 def load(names: Sequence[str], settings: WorldModelSettings) -> Registry:

@@ -26,19 +26,19 @@ from google.protobuf import any_pb2 as google_dot_protobuf_dot_any__pb2
 from wmr1.common.v1 import common_pb2 as wmr1_dot_common_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#wmr1/worldmodel/v1/worldmodel.proto\x12\x12wmr1.worldmodel.v1\x1a\x19google/protobuf/any.proto\x1a\x1bwmr1/common/v1/common.proto\")\n\x07TaskRef\x12\x10\n\x08template\x18\x01 \x01(\t\x12\x0c\n\x04seed\x18\x02 \x01(\x03\"\xaa\x01\n\x04Task\x12(\n\x03ref\x18\x01 \x01(\x0b\x32\x1b.wmr1.worldmodel.v1.TaskRef\x12\x0c\n\x04goal\x18\x02 \x01(\t\x12\x12\n\ncomplexity\x18\x03 \x01(\x05\x12\x12\n\nstep_limit\x18\x04 \x01(\x05\x12\x0c\n\x04\x61pps\x18\x05 \x03(\t\x12\x10\n\x08main_app\x18\x06 \x01(\t\x12\x0c\n\x04kind\x18\x07 \x01(\t\x12\x14\n\x0cwants_answer\x18\x08 \x01(\x08\"B\n\nHtmlSource\x12\x0c\n\x04html\x18\x01 \x01(\t\x12&\n\x06screen\x18\x02 \x01(\x0b\x32\x16.wmr1.common.v1.Screen\" \n\x10ScreenshotSource\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\"9\n\rPayloadSource\x12\x16\n\x0epayload_digest\x18\x01 \x01(\t\x12\x10\n\x08state_id\x18\x02 \x01(\t\"\xb8\x02\n\x12\x43reateStateRequest\x12+\n\x04task\x18\x01 \x01(\x0b\x32\x1b.wmr1.worldmodel.v1.TaskRefH\x00\x12.\n\x04html\x18\x04 \x01(\x0b\x32\x1e.wmr1.worldmodel.v1.HtmlSourceH\x00\x12:\n\nscreenshot\x18\x05 \x01(\x0b\x32$.wmr1.worldmodel.v1.ScreenshotSourceH\x00\x12\x34\n\x07payload\x18\x06 \x01(\x0b\x32!.wmr1.worldmodel.v1.PayloadSourceH\x00\x12\x0f\n\x07\x62\x61\x63kend\x18\x02 \x01(\t\x12+\n\x05image\x18\x03 \x01(\x0b\x32\x1c.wmr1.common.v1.ImageRequest\x12\x0b\n\x03pin\x18\x07 \x01(\x08\x42\x08\n\x06source\"\xb8\x01\n\x13\x43reateStateResponse\x12(\n\x05state\x18\x01 \x01(\x0b\x32\x19.wmr1.worldmodel.v1.State\x12&\n\x04task\x18\x02 \x01(\x0b\x32\x18.wmr1.worldmodel.v1.Task\x12$\n\x05image\x18\x03 \x01(\x0b\x32\x15.wmr1.common.v1.Image\x12)\n\x08\x65lements\x18\x04 \x03(\x0b\x32\x17.wmr1.common.v1.Element\"\x8f\x01\n\x05State\x12\x10\n\x08state_id\x18\x01 \x01(\t\x12\x11\n\tscreen_id\x18\x02 \x01(\t\x12\x0f\n\x07\x62\x61\x63kend\x18\x03 \x01(\t\x12\x10\n\x08revision\x18\x04 \x01(\t\x12&\n\x06screen\x18\x05 \x01(\x0b\x32\x16.wmr1.common.v1.Screen\x12\x16\n\x0epayload_digest\x18\x06 \x01(\t\"\xbd\x01\n\x0bStepRequest\x12\x10\n\x08state_id\x18\x01 \x01(\t\x12&\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x16.wmr1.common.v1.Action\x12,\n\x07purpose\x18\x03 \x01(\x0e\x32\x1b.wmr1.worldmodel.v1.Purpose\x12\x0c\n\x04seed\x18\x04 \x01(\x03\x12+\n\x05image\x18\x05 \x01(\x0b\x32\x1c.wmr1.common.v1.ImageRequest\x12\x0b\n\x03pin\x18\x07 \x01(\x08\"\x8d\x01\n\nProvenance\x12\x0f\n\x07\x62\x61\x63kend\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\t\x12\x11\n\tcache_hit\x18\x03 \x01(\x08\x12\x0e\n\x06tokens\x18\x04 \x01(\x05\x12\x15\n\rfinish_reason\x18\x05 \x01(\t\x12\x0f\n\x07step_ms\x18\x06 \x01(\x01\x12\x11\n\trender_ms\x18\x07 \x01(\x01\"\x9a\x02\n\x0cStepResponse\x12,\n\x07outcome\x18\x01 \x01(\x0e\x32\x1b.wmr1.worldmodel.v1.Outcome\x12-\n\x06reason\x18\x02 \x01(\x0e\x32\x1d.wmr1.common.v1.FailureReason\x12(\n\x05state\x18\x03 \x01(\x0b\x32\x19.wmr1.worldmodel.v1.State\x12$\n\x05image\x18\x04 \x01(\x0b\x32\x15.wmr1.common.v1.Image\x12)\n\x08\x65lements\x18\x05 \x03(\x0b\x32\x17.wmr1.common.v1.Element\x12\x32\n\nprovenance\x18\x06 \x01(\x0b\x32\x1e.wmr1.worldmodel.v1.Provenance\"Q\n\x10\x42\x61tchStepRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x30\n\x07request\x18\x02 \x01(\x0b\x32\x1f.wmr1.worldmodel.v1.StepRequest\"\x90\x01\n\x11\x42\x61tchStepResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x34\n\x08response\x18\x02 \x01(\x0b\x32 .wmr1.worldmodel.v1.StepResponseH\x00\x12.\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x1d.wmr1.worldmodel.v1.StepErrorH\x00\x42\x08\n\x06result\"Q\n\tStepError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12%\n\x07\x64\x65tails\x18\x03 \x03(\x0b\x32\x14.google.protobuf.Any\"L\n\x0fGetStateRequest\x12\x10\n\x08state_id\x18\x01 \x01(\t\x12\x11\n\twith_html\x18\x02 \x01(\x08\x12\x14\n\x0cwith_payload\x18\x03 \x01(\x08\"[\n\x10GetStateResponse\x12(\n\x05state\x18\x01 \x01(\x0b\x32\x19.wmr1.worldmodel.v1.State\x12\x0c\n\x04html\x18\x02 \x01(\t\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\"U\n\x14GetScreenshotRequest\x12\x10\n\x08state_id\x18\x01 \x01(\t\x12+\n\x05image\x18\x02 \x01(\x0b\x32\x1c.wmr1.common.v1.ImageRequest\"\xa9\x01\n\x15GetScreenshotResponse\x12-\n\x06reason\x18\x01 \x01(\x0e\x32\x1d.wmr1.common.v1.FailureReason\x12$\n\x05image\x18\x02 \x01(\x0b\x32\x15.wmr1.common.v1.Image\x12)\n\x08\x65lements\x18\x03 \x03(\x0b\x32\x17.wmr1.common.v1.Element\x12\x10\n\x08warnings\x18\x04 \x03(\t\"\x9f\x01\n\x0cJudgeRequest\x12)\n\x04task\x18\x01 \x01(\x0b\x32\x1b.wmr1.worldmodel.v1.TaskRef\x12\x16\n\x0e\x66inal_state_id\x18\x02 \x01(\t\x12\x13\n\x06\x61nswer\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x1a\n\rfinish_status\x18\x04 \x01(\tH\x01\x88\x01\x01\x42\t\n\x07_answerB\x10\n\x0e_finish_status\"\\\n\rJudgeResponse\x12,\n\x07verdict\x18\x01 \x01(\x0e\x32\x1b.wmr1.worldmodel.v1.Verdict\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\r\n\x05judge\x18\x03 \x01(\t\"\x15\n\x13ListBackendsRequest\"Q\n\x07\x42\x61\x63kend\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\t\x12\x15\n\rdeterministic\x18\x03 \x01(\x08\x12\x0f\n\x07\x64\x65\x66\x61ult\x18\x04 \x01(\x08\"E\n\x14ListBackendsResponse\x12-\n\x08\x62\x61\x63kends\x18\x01 \x03(\x0b\x32\x1b.wmr1.worldmodel.v1.Backend\"\x12\n\x10ListTasksRequest\"`\n\x0cTaskTemplate\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08main_app\x18\x02 \x01(\t\x12\x0c\n\x04\x61pps\x18\x03 \x03(\t\x12\x0c\n\x04kind\x18\x04 \x01(\t\x12\x14\n\x0c\x65xample_goal\x18\x05 \x01(\t\"H\n\x11ListTasksResponse\x12\x33\n\ttemplates\x18\x01 \x03(\x0b\x32 .wmr1.worldmodel.v1.TaskTemplate*K\n\x07Purpose\x12\x17\n\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x12\n\x0ePURPOSE_COMMIT\x10\x01\x12\x13\n\x0fPURPOSE_IMAGINE\x10\x02*b\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTCOME_CHANGED\x10\x01\x12\x15\n\x11OUTCOME_UNCHANGED\x10\x02\x12\x12\n\x0eOUTCOME_FAILED\x10\x03*`\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x13\n\x0fVERDICT_SUCCESS\x10\x01\x12\x13\n\x0fVERDICT_FAILURE\x10\x02\x12\x12\n\x0eVERDICT_UNSURE\x10\x03\x32\xe4\x05\n\x11WorldModelService\x12^\n\x0b\x43reateState\x12&.wmr1.worldmodel.v1.CreateStateRequest\x1a\'.wmr1.worldmodel.v1.CreateStateResponse\x12I\n\x04Step\x12\x1f.wmr1.worldmodel.v1.StepRequest\x1a .wmr1.worldmodel.v1.StepResponse\x12\\\n\tBatchStep\x12$.wmr1.worldmodel.v1.BatchStepRequest\x1a%.wmr1.worldmodel.v1.BatchStepResponse(\x01\x30\x01\x12U\n\x08GetState\x12#.wmr1.worldmodel.v1.GetStateRequest\x1a$.wmr1.worldmodel.v1.GetStateResponse\x12\x64\n\rGetScreenshot\x12(.wmr1.worldmodel.v1.GetScreenshotRequest\x1a).wmr1.worldmodel.v1.GetScreenshotResponse\x12L\n\x05Judge\x12 .wmr1.worldmodel.v1.JudgeRequest\x1a!.wmr1.worldmodel.v1.JudgeResponse\x12\x61\n\x0cListBackends\x12\'.wmr1.worldmodel.v1.ListBackendsRequest\x1a(.wmr1.worldmodel.v1.ListBackendsResponse\x12X\n\tListTasks\x12$.wmr1.worldmodel.v1.ListTasksRequest\x1a%.wmr1.worldmodel.v1.ListTasksResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#wmr1/worldmodel/v1/worldmodel.proto\x12\x12wmr1.worldmodel.v1\x1a\x19google/protobuf/any.proto\x1a\x1bwmr1/common/v1/common.proto\")\n\x07TaskRef\x12\x10\n\x08template\x18\x01 \x01(\t\x12\x0c\n\x04seed\x18\x02 \x01(\x03\"\xaa\x01\n\x04Task\x12(\n\x03ref\x18\x01 \x01(\x0b\x32\x1b.wmr1.worldmodel.v1.TaskRef\x12\x0c\n\x04goal\x18\x02 \x01(\t\x12\x12\n\ncomplexity\x18\x03 \x01(\x05\x12\x12\n\nstep_limit\x18\x04 \x01(\x05\x12\x0c\n\x04\x61pps\x18\x05 \x03(\t\x12\x10\n\x08main_app\x18\x06 \x01(\t\x12\x0c\n\x04kind\x18\x07 \x01(\t\x12\x14\n\x0cwants_answer\x18\x08 \x01(\x08\"B\n\nHtmlSource\x12\x0c\n\x04html\x18\x01 \x01(\t\x12&\n\x06screen\x18\x02 \x01(\x0b\x32\x16.wmr1.common.v1.Screen\" \n\x10ScreenshotSource\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\"9\n\rPayloadSource\x12\x16\n\x0epayload_digest\x18\x01 \x01(\t\x12\x10\n\x08state_id\x18\x02 \x01(\t\"\xb8\x02\n\x12\x43reateStateRequest\x12+\n\x04task\x18\x01 \x01(\x0b\x32\x1b.wmr1.worldmodel.v1.TaskRefH\x00\x12.\n\x04html\x18\x04 \x01(\x0b\x32\x1e.wmr1.worldmodel.v1.HtmlSourceH\x00\x12:\n\nscreenshot\x18\x05 \x01(\x0b\x32$.wmr1.worldmodel.v1.ScreenshotSourceH\x00\x12\x34\n\x07payload\x18\x06 \x01(\x0b\x32!.wmr1.worldmodel.v1.PayloadSourceH\x00\x12\x0f\n\x07\x62\x61\x63kend\x18\x02 \x01(\t\x12+\n\x05image\x18\x03 \x01(\x0b\x32\x1c.wmr1.common.v1.ImageRequest\x12\x0b\n\x03pin\x18\x07 \x01(\x08\x42\x08\n\x06source\"\xb8\x01\n\x13\x43reateStateResponse\x12(\n\x05state\x18\x01 \x01(\x0b\x32\x19.wmr1.worldmodel.v1.State\x12&\n\x04task\x18\x02 \x01(\x0b\x32\x18.wmr1.worldmodel.v1.Task\x12$\n\x05image\x18\x03 \x01(\x0b\x32\x15.wmr1.common.v1.Image\x12)\n\x08\x65lements\x18\x04 \x03(\x0b\x32\x17.wmr1.common.v1.Element\"\x8f\x01\n\x05State\x12\x10\n\x08state_id\x18\x01 \x01(\t\x12\x11\n\tscreen_id\x18\x02 \x01(\t\x12\x0f\n\x07\x62\x61\x63kend\x18\x03 \x01(\t\x12\x10\n\x08revision\x18\x04 \x01(\t\x12&\n\x06screen\x18\x05 \x01(\x0b\x32\x16.wmr1.common.v1.Screen\x12\x16\n\x0epayload_digest\x18\x06 \x01(\t\"\xcb\x01\n\x0bStepRequest\x12\x10\n\x08state_id\x18\x01 \x01(\t\x12&\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x16.wmr1.common.v1.Action\x12,\n\x07purpose\x18\x03 \x01(\x0e\x32\x1b.wmr1.worldmodel.v1.Purpose\x12\x0c\n\x04seed\x18\x04 \x01(\x03\x12+\n\x05image\x18\x05 \x01(\x0b\x32\x1c.wmr1.common.v1.ImageRequest\x12\x0c\n\x04goal\x18\x06 \x01(\t\x12\x0b\n\x03pin\x18\x07 \x01(\x08\"\x9f\x01\n\nProvenance\x12\x0f\n\x07\x62\x61\x63kend\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\t\x12\x11\n\tcache_hit\x18\x03 \x01(\x08\x12\x0e\n\x06tokens\x18\x04 \x01(\x05\x12\x15\n\rfinish_reason\x18\x05 \x01(\t\x12\x0f\n\x07step_ms\x18\x06 \x01(\x01\x12\x11\n\trender_ms\x18\x07 \x01(\x01\x12\x10\n\x08warnings\x18\x08 \x03(\t\"\x9a\x02\n\x0cStepResponse\x12,\n\x07outcome\x18\x01 \x01(\x0e\x32\x1b.wmr1.worldmodel.v1.Outcome\x12-\n\x06reason\x18\x02 \x01(\x0e\x32\x1d.wmr1.common.v1.FailureReason\x12(\n\x05state\x18\x03 \x01(\x0b\x32\x19.wmr1.worldmodel.v1.State\x12$\n\x05image\x18\x04 \x01(\x0b\x32\x15.wmr1.common.v1.Image\x12)\n\x08\x65lements\x18\x05 \x03(\x0b\x32\x17.wmr1.common.v1.Element\x12\x32\n\nprovenance\x18\x06 \x01(\x0b\x32\x1e.wmr1.worldmodel.v1.Provenance\"Q\n\x10\x42\x61tchStepRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x30\n\x07request\x18\x02 \x01(\x0b\x32\x1f.wmr1.worldmodel.v1.StepRequest\"\x90\x01\n\x11\x42\x61tchStepResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x34\n\x08response\x18\x02 \x01(\x0b\x32 .wmr1.worldmodel.v1.StepResponseH\x00\x12.\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x1d.wmr1.worldmodel.v1.StepErrorH\x00\x42\x08\n\x06result\"Q\n\tStepError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12%\n\x07\x64\x65tails\x18\x03 \x03(\x0b\x32\x14.google.protobuf.Any\"L\n\x0fGetStateRequest\x12\x10\n\x08state_id\x18\x01 \x01(\t\x12\x11\n\twith_html\x18\x02 \x01(\x08\x12\x14\n\x0cwith_payload\x18\x03 \x01(\x08\"[\n\x10GetStateResponse\x12(\n\x05state\x18\x01 \x01(\x0b\x32\x19.wmr1.worldmodel.v1.State\x12\x0c\n\x04html\x18\x02 \x01(\t\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\"U\n\x14GetScreenshotRequest\x12\x10\n\x08state_id\x18\x01 \x01(\t\x12+\n\x05image\x18\x02 \x01(\x0b\x32\x1c.wmr1.common.v1.ImageRequest\"\xa9\x01\n\x15GetScreenshotResponse\x12-\n\x06reason\x18\x01 \x01(\x0e\x32\x1d.wmr1.common.v1.FailureReason\x12$\n\x05image\x18\x02 \x01(\x0b\x32\x15.wmr1.common.v1.Image\x12)\n\x08\x65lements\x18\x03 \x03(\x0b\x32\x17.wmr1.common.v1.Element\x12\x10\n\x08warnings\x18\x04 \x03(\t\"4\n\tActionLog\x12\'\n\x07\x61\x63tions\x18\x01 \x03(\x0b\x32\x16.wmr1.common.v1.Action\"\xf5\x01\n\x0cJudgeRequest\x12)\n\x04task\x18\x01 \x01(\x0b\x32\x1b.wmr1.worldmodel.v1.TaskRef\x12\x16\n\x0e\x66inal_state_id\x18\x02 \x01(\t\x12\x13\n\x06\x61nswer\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x1a\n\rfinish_status\x18\x04 \x01(\tH\x01\x88\x01\x01\x12\x0c\n\x04goal\x18\x05 \x01(\t\x12\x16\n\x0e\x66irst_state_id\x18\x06 \x01(\t\x12.\n\x07\x61\x63tions\x18\x07 \x01(\x0b\x32\x1d.wmr1.worldmodel.v1.ActionLogB\t\n\x07_answerB\x10\n\x0e_finish_status\"\\\n\rJudgeResponse\x12,\n\x07verdict\x18\x01 \x01(\x0e\x32\x1b.wmr1.worldmodel.v1.Verdict\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\r\n\x05judge\x18\x03 \x01(\t\"\x15\n\x13ListBackendsRequest\"Q\n\x07\x42\x61\x63kend\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\t\x12\x15\n\rdeterministic\x18\x03 \x01(\x08\x12\x0f\n\x07\x64\x65\x66\x61ult\x18\x04 \x01(\x08\"E\n\x14ListBackendsResponse\x12-\n\x08\x62\x61\x63kends\x18\x01 \x03(\x0b\x32\x1b.wmr1.worldmodel.v1.Backend\"\x12\n\x10ListTasksRequest\"`\n\x0cTaskTemplate\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08main_app\x18\x02 \x01(\t\x12\x0c\n\x04\x61pps\x18\x03 \x03(\t\x12\x0c\n\x04kind\x18\x04 \x01(\t\x12\x14\n\x0c\x65xample_goal\x18\x05 \x01(\t\"H\n\x11ListTasksResponse\x12\x33\n\ttemplates\x18\x01 \x03(\x0b\x32 .wmr1.worldmodel.v1.TaskTemplate*K\n\x07Purpose\x12\x17\n\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x12\n\x0ePURPOSE_COMMIT\x10\x01\x12\x13\n\x0fPURPOSE_IMAGINE\x10\x02*b\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTCOME_CHANGED\x10\x01\x12\x15\n\x11OUTCOME_UNCHANGED\x10\x02\x12\x12\n\x0eOUTCOME_FAILED\x10\x03*`\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x13\n\x0fVERDICT_SUCCESS\x10\x01\x12\x13\n\x0fVERDICT_FAILURE\x10\x02\x12\x12\n\x0eVERDICT_UNSURE\x10\x03\x32\xe4\x05\n\x11WorldModelService\x12^\n\x0b\x43reateState\x12&.wmr1.worldmodel.v1.CreateStateRequest\x1a\'.wmr1.worldmodel.v1.CreateStateResponse\x12I\n\x04Step\x12\x1f.wmr1.worldmodel.v1.StepRequest\x1a .wmr1.worldmodel.v1.StepResponse\x12\\\n\tBatchStep\x12$.wmr1.worldmodel.v1.BatchStepRequest\x1a%.wmr1.worldmodel.v1.BatchStepResponse(\x01\x30\x01\x12U\n\x08GetState\x12#.wmr1.worldmodel.v1.GetStateRequest\x1a$.wmr1.worldmodel.v1.GetStateResponse\x12\x64\n\rGetScreenshot\x12(.wmr1.worldmodel.v1.GetScreenshotRequest\x1a).wmr1.worldmodel.v1.GetScreenshotResponse\x12L\n\x05Judge\x12 .wmr1.worldmodel.v1.JudgeRequest\x1a!.wmr1.worldmodel.v1.JudgeResponse\x12\x61\n\x0cListBackends\x12\'.wmr1.worldmodel.v1.ListBackendsRequest\x1a(.wmr1.worldmodel.v1.ListBackendsResponse\x12X\n\tListTasks\x12$.wmr1.worldmodel.v1.ListTasksRequest\x1a%.wmr1.worldmodel.v1.ListTasksResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'wmr1.worldmodel.v1.worldmodel_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PURPOSE']._serialized_start=3129
-  _globals['_PURPOSE']._serialized_end=3204
-  _globals['_OUTCOME']._serialized_start=3206
-  _globals['_OUTCOME']._serialized_end=3304
-  _globals['_VERDICT']._serialized_start=3306
-  _globals['_VERDICT']._serialized_end=3402
+  _globals['_PURPOSE']._serialized_start=3301
+  _globals['_PURPOSE']._serialized_end=3376
+  _globals['_OUTCOME']._serialized_start=3378
+  _globals['_OUTCOME']._serialized_end=3476
+  _globals['_VERDICT']._serialized_start=3478
+  _globals['_VERDICT']._serialized_end=3574
   _globals['_TASKREF']._serialized_start=115
   _globals['_TASKREF']._serialized_end=156
   _globals['_TASK']._serialized_start=159
@@ -56,41 +56,43 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STATE']._serialized_start=995
   _globals['_STATE']._serialized_end=1138
   _globals['_STEPREQUEST']._serialized_start=1141
-  _globals['_STEPREQUEST']._serialized_end=1330
-  _globals['_PROVENANCE']._serialized_start=1333
-  _globals['_PROVENANCE']._serialized_end=1474
-  _globals['_STEPRESPONSE']._serialized_start=1477
-  _globals['_STEPRESPONSE']._serialized_end=1759
-  _globals['_BATCHSTEPREQUEST']._serialized_start=1761
-  _globals['_BATCHSTEPREQUEST']._serialized_end=1842
-  _globals['_BATCHSTEPRESPONSE']._serialized_start=1845
-  _globals['_BATCHSTEPRESPONSE']._serialized_end=1989
-  _globals['_STEPERROR']._serialized_start=1991
-  _globals['_STEPERROR']._serialized_end=2072
-  _globals['_GETSTATEREQUEST']._serialized_start=2074
-  _globals['_GETSTATEREQUEST']._serialized_end=2150
-  _globals['_GETSTATERESPONSE']._serialized_start=2152
-  _globals['_GETSTATERESPONSE']._serialized_end=2243
-  _globals['_GETSCREENSHOTREQUEST']._serialized_start=2245
-  _globals['_GETSCREENSHOTREQUEST']._serialized_end=2330
-  _globals['_GETSCREENSHOTRESPONSE']._serialized_start=2333
-  _globals['_GETSCREENSHOTRESPONSE']._serialized_end=2502
-  _globals['_JUDGEREQUEST']._serialized_start=2505
-  _globals['_JUDGEREQUEST']._serialized_end=2664
-  _globals['_JUDGERESPONSE']._serialized_start=2666
-  _globals['_JUDGERESPONSE']._serialized_end=2758
-  _globals['_LISTBACKENDSREQUEST']._serialized_start=2760
-  _globals['_LISTBACKENDSREQUEST']._serialized_end=2781
-  _globals['_BACKEND']._serialized_start=2783
-  _globals['_BACKEND']._serialized_end=2864
-  _globals['_LISTBACKENDSRESPONSE']._serialized_start=2866
-  _globals['_LISTBACKENDSRESPONSE']._serialized_end=2935
-  _globals['_LISTTASKSREQUEST']._serialized_start=2937
-  _globals['_LISTTASKSREQUEST']._serialized_end=2955
-  _globals['_TASKTEMPLATE']._serialized_start=2957
-  _globals['_TASKTEMPLATE']._serialized_end=3053
-  _globals['_LISTTASKSRESPONSE']._serialized_start=3055
-  _globals['_LISTTASKSRESPONSE']._serialized_end=3127
-  _globals['_WORLDMODELSERVICE']._serialized_start=3405
-  _globals['_WORLDMODELSERVICE']._serialized_end=4145
+  _globals['_STEPREQUEST']._serialized_end=1344
+  _globals['_PROVENANCE']._serialized_start=1347
+  _globals['_PROVENANCE']._serialized_end=1506
+  _globals['_STEPRESPONSE']._serialized_start=1509
+  _globals['_STEPRESPONSE']._serialized_end=1791
+  _globals['_BATCHSTEPREQUEST']._serialized_start=1793
+  _globals['_BATCHSTEPREQUEST']._serialized_end=1874
+  _globals['_BATCHSTEPRESPONSE']._serialized_start=1877
+  _globals['_BATCHSTEPRESPONSE']._serialized_end=2021
+  _globals['_STEPERROR']._serialized_start=2023
+  _globals['_STEPERROR']._serialized_end=2104
+  _globals['_GETSTATEREQUEST']._serialized_start=2106
+  _globals['_GETSTATEREQUEST']._serialized_end=2182
+  _globals['_GETSTATERESPONSE']._serialized_start=2184
+  _globals['_GETSTATERESPONSE']._serialized_end=2275
+  _globals['_GETSCREENSHOTREQUEST']._serialized_start=2277
+  _globals['_GETSCREENSHOTREQUEST']._serialized_end=2362
+  _globals['_GETSCREENSHOTRESPONSE']._serialized_start=2365
+  _globals['_GETSCREENSHOTRESPONSE']._serialized_end=2534
+  _globals['_ACTIONLOG']._serialized_start=2536
+  _globals['_ACTIONLOG']._serialized_end=2588
+  _globals['_JUDGEREQUEST']._serialized_start=2591
+  _globals['_JUDGEREQUEST']._serialized_end=2836
+  _globals['_JUDGERESPONSE']._serialized_start=2838
+  _globals['_JUDGERESPONSE']._serialized_end=2930
+  _globals['_LISTBACKENDSREQUEST']._serialized_start=2932
+  _globals['_LISTBACKENDSREQUEST']._serialized_end=2953
+  _globals['_BACKEND']._serialized_start=2955
+  _globals['_BACKEND']._serialized_end=3036
+  _globals['_LISTBACKENDSRESPONSE']._serialized_start=3038
+  _globals['_LISTBACKENDSRESPONSE']._serialized_end=3107
+  _globals['_LISTTASKSREQUEST']._serialized_start=3109
+  _globals['_LISTTASKSREQUEST']._serialized_end=3127
+  _globals['_TASKTEMPLATE']._serialized_start=3129
+  _globals['_TASKTEMPLATE']._serialized_end=3225
+  _globals['_LISTTASKSRESPONSE']._serialized_start=3227
+  _globals['_LISTTASKSRESPONSE']._serialized_end=3299
+  _globals['_WORLDMODELSERVICE']._serialized_start=3577
+  _globals['_WORLDMODELSERVICE']._serialized_end=4317
 # @@protoc_insertion_point(module_scope)

@@ -137,23 +137,25 @@ class State(_message.Message):
     def __init__(self, state_id: _Optional[str] = ..., screen_id: _Optional[str] = ..., backend: _Optional[str] = ..., revision: _Optional[str] = ..., screen: _Optional[_Union[_common_pb2.Screen, _Mapping]] = ..., payload_digest: _Optional[str] = ...) -> None: ...
 
 class StepRequest(_message.Message):
-    __slots__ = ("state_id", "action", "purpose", "seed", "image", "pin")
+    __slots__ = ("state_id", "action", "purpose", "seed", "image", "goal", "pin")
     STATE_ID_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     PURPOSE_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
     IMAGE_FIELD_NUMBER: _ClassVar[int]
+    GOAL_FIELD_NUMBER: _ClassVar[int]
     PIN_FIELD_NUMBER: _ClassVar[int]
     state_id: str
     action: _common_pb2.Action
     purpose: Purpose
     seed: int
     image: _common_pb2.ImageRequest
+    goal: str
     pin: bool
-    def __init__(self, state_id: _Optional[str] = ..., action: _Optional[_Union[_common_pb2.Action, _Mapping]] = ..., purpose: _Optional[_Union[Purpose, str]] = ..., seed: _Optional[int] = ..., image: _Optional[_Union[_common_pb2.ImageRequest, _Mapping]] = ..., pin: bool = ...) -> None: ...
+    def __init__(self, state_id: _Optional[str] = ..., action: _Optional[_Union[_common_pb2.Action, _Mapping]] = ..., purpose: _Optional[_Union[Purpose, str]] = ..., seed: _Optional[int] = ..., image: _Optional[_Union[_common_pb2.ImageRequest, _Mapping]] = ..., goal: _Optional[str] = ..., pin: bool = ...) -> None: ...
 
 class Provenance(_message.Message):
-    __slots__ = ("backend", "revision", "cache_hit", "tokens", "finish_reason", "step_ms", "render_ms")
+    __slots__ = ("backend", "revision", "cache_hit", "tokens", "finish_reason", "step_ms", "render_ms", "warnings")
     BACKEND_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     CACHE_HIT_FIELD_NUMBER: _ClassVar[int]
@@ -161,6 +163,7 @@ class Provenance(_message.Message):
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
     STEP_MS_FIELD_NUMBER: _ClassVar[int]
     RENDER_MS_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
     backend: str
     revision: str
     cache_hit: bool
@@ -168,7 +171,8 @@ class Provenance(_message.Message):
     finish_reason: str
     step_ms: float
     render_ms: float
-    def __init__(self, backend: _Optional[str] = ..., revision: _Optional[str] = ..., cache_hit: bool = ..., tokens: _Optional[int] = ..., finish_reason: _Optional[str] = ..., step_ms: _Optional[float] = ..., render_ms: _Optional[float] = ...) -> None: ...
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, backend: _Optional[str] = ..., revision: _Optional[str] = ..., cache_hit: bool = ..., tokens: _Optional[int] = ..., finish_reason: _Optional[str] = ..., step_ms: _Optional[float] = ..., render_ms: _Optional[float] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class StepResponse(_message.Message):
     __slots__ = ("outcome", "reason", "state", "image", "elements", "provenance")
@@ -254,17 +258,29 @@ class GetScreenshotResponse(_message.Message):
     warnings: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, reason: _Optional[_Union[_common_pb2.FailureReason, str]] = ..., image: _Optional[_Union[_common_pb2.Image, _Mapping]] = ..., elements: _Optional[_Iterable[_Union[_common_pb2.Element, _Mapping]]] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class ActionLog(_message.Message):
+    __slots__ = ("actions",)
+    ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    actions: _containers.RepeatedCompositeFieldContainer[_common_pb2.Action]
+    def __init__(self, actions: _Optional[_Iterable[_Union[_common_pb2.Action, _Mapping]]] = ...) -> None: ...
+
 class JudgeRequest(_message.Message):
-    __slots__ = ("task", "final_state_id", "answer", "finish_status")
+    __slots__ = ("task", "final_state_id", "answer", "finish_status", "goal", "first_state_id", "actions")
     TASK_FIELD_NUMBER: _ClassVar[int]
     FINAL_STATE_ID_FIELD_NUMBER: _ClassVar[int]
     ANSWER_FIELD_NUMBER: _ClassVar[int]
     FINISH_STATUS_FIELD_NUMBER: _ClassVar[int]
+    GOAL_FIELD_NUMBER: _ClassVar[int]
+    FIRST_STATE_ID_FIELD_NUMBER: _ClassVar[int]
+    ACTIONS_FIELD_NUMBER: _ClassVar[int]
     task: TaskRef
     final_state_id: str
     answer: str
     finish_status: str
-    def __init__(self, task: _Optional[_Union[TaskRef, _Mapping]] = ..., final_state_id: _Optional[str] = ..., answer: _Optional[str] = ..., finish_status: _Optional[str] = ...) -> None: ...
+    goal: str
+    first_state_id: str
+    actions: ActionLog
+    def __init__(self, task: _Optional[_Union[TaskRef, _Mapping]] = ..., final_state_id: _Optional[str] = ..., answer: _Optional[str] = ..., finish_status: _Optional[str] = ..., goal: _Optional[str] = ..., first_state_id: _Optional[str] = ..., actions: _Optional[_Union[ActionLog, _Mapping]] = ...) -> None: ...
 
 class JudgeResponse(_message.Message):
     __slots__ = ("verdict", "reason", "judge")
