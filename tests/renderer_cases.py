@@ -43,10 +43,10 @@ def case(name: str) -> str:
 
 @asynccontextmanager
 async def renderer(**settings: Any) -> AsyncIterator["LocalRenderer"]:
-    """A renderer with a real browser and nothing remembered unless the settings say so."""
+    """A renderer with a real browser, nothing remembered, and time enough on a busy machine."""
     from services.renderer.app import open_renderer
 
-    values = {"pages": 2, "picture_cache_mb": 0} | settings
+    values = {"pages": 2, "picture_cache_mb": 0, "page_timeout_s": 30.0} | settings
     async with open_renderer(RendererSettings(**values), MemoryBlobs()) as opened:
         yield opened
 

@@ -1,6 +1,5 @@
 """Puts the service together: browser, pool, blobs, cache, the server."""
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -14,6 +13,7 @@ from services.renderer.cache import RenderCache
 from services.renderer.engine import EngineLimits, LocalRenderer
 from services.renderer.limits import Limits
 from services.renderer.pool import Pool, PoolLimits
+from services.renderer.processes import cores
 from services.renderer.revision import revision
 from services.renderer.servicer import NAME, RendererServicer
 from services.renderer.settings import RendererSettings
@@ -53,7 +53,7 @@ async def open_renderer(
     """
     executable = find_browser(settings.browser)
     limits = PoolLimits(
-        pages=settings.pages or (os.cpu_count() or 1) + 1,
+        pages=settings.pages or cores() + 1,
         waiting=settings.pages_waiting,
         page_jobs=settings.page_jobs,
         page_memory_mb=settings.page_memory_mb,

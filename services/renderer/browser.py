@@ -16,7 +16,7 @@ from playwright.async_api import CDPSession, Playwright, async_playwright
 from playwright.async_api import Error as PlaywrightError
 
 from services.renderer.page import WarmPage, open_page
-from services.renderer.processes import family, kill_group, resident_mb
+from services.renderer.processes import driver_of, family, kill, kill_group, resident_mb
 from wmkit.domain.errors import InvalidRequest, Unavailable
 
 log = structlog.get_logger(__name__)
@@ -60,7 +60,7 @@ FLAGS = (
 )
 _LAUNCH_S = 30.0
 _OPEN_S = 15.0
-_STOP_S = 5.0
+_STOP_S = 10.0
 
 
 def find_browser(named: str = "") -> str:
@@ -110,6 +110,7 @@ class Browser:
         self._session = session
         self._opening = asyncio.Lock()
         self._stopping: asyncio.Task[None] | None = None
+        self._driver_pid = driver_of(pid)
         self.pid = pid
         self.version = browser.version
         self.gone = asyncio.Event()
@@ -165,7 +166,9 @@ class Browser:
                 await self.gone.wait()
                 await self._driver.stop()
         except (TimeoutError, PlaywrightError) as error:
-            log.warning("playwright did not stop", error=str(error).partition("\n")[0])
+            log.warning("playwright is killed", error=repr(error).partition("\n")[0])
+            if self._driver_pid is not None:
+                kill(self._driver_pid)
         self.gone.set()
 
     async def _renderers(self) -> set[int]:

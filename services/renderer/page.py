@@ -1,8 +1,9 @@
 """One warm page of a browser: draws a document, is blanked, and draws the next one.
 
 A page keeps nothing of a document but memory: no script runs in it, nothing is stored, and
-the policy under which it was opened lets it load nothing but `data:`. It has no deadline of
-its own; whoever calls it watches it and throws it away after anything irregular (`pool`).
+the policy under which it was opened lets it load nothing but `data:`. The few documents that
+would leave something behind are told from the others (`Drawn.spoiled`). A page has no deadline
+of its own; whoever calls it watches it and throws it away after anything irregular (`pool`).
 """
 
 import asyncio
@@ -39,6 +40,7 @@ class Drawn:
     `content`: there is text, a graphic, a control or a named element in it.
     `background`: the target, or the document around it, paints one of its own.
     `overflow_px`: how far the target's content reaches beyond it, x and y.
+    `spoiled`: the document left something in the page that a later one would feel.
     """
 
     data: bytes
@@ -48,6 +50,7 @@ class Drawn:
     animated: int
     overflow_px: tuple[int, int]
     elements: tuple[Element, ...]
+    spoiled: bool = False
 
 
 class WarmPage:
@@ -88,6 +91,7 @@ class WarmPage:
             animated=facts["animated"],
             overflow_px=(facts["overflow"][0], facts["overflow"][1]),
             elements=tuple(_element(row) for row in facts["elements"]),
+            spoiled=facts["spoiled"],
         )
 
     async def blank(self) -> None:

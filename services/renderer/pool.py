@@ -219,7 +219,7 @@ class Pool:
             for task in (drawing, *signals):
                 task.cancel()
         SECONDS.observe(loop.time() - begin)
-        tidy.append(self._tidy(browser, page))
+        tidy.append(self._discard(browser, page) if drawn.spoiled else self._tidy(browser, page))
         return drawn
 
     async def _loss(self, browser: Browser, page: WarmPage, why: str) -> _PageLost:

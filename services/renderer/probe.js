@@ -46,6 +46,8 @@ async (html, wantsElements) => {
     return style !== null
       && (style.backgroundImage !== 'none' || !/^rgba\(.*, 0\)$|\/ 0\)$/.test(style.backgroundColor));
   };
+  // As in sanitize.py.
+  const HARMLESS = ['viewport', 'description', 'author', 'generator', 'keywords', 'theme-color'];
   const beyond = axis => Number(target[`scroll${axis}`]) - Number(target[`client${axis}`]) || 0;
   const facts = {
     target: target !== null,
@@ -53,6 +55,11 @@ async (html, wantsElements) => {
     content: body !== null && (body.innerText.trim() !== '' || first('body :is(img, svg, canvas, '
       + 'video, input, button, select, textarea, progress, meter, [data-id])') !== null),
     animated,
+    // What a later document in this page would still feel: of all that a document without
+    // script can do, its metas alone outlive it.
+    spoiled: body === null || body.localName !== 'body' || Array.from(all('meta')).some(meta => (
+      meta.httpEquiv && meta.httpEquiv.toLowerCase() !== 'content-type')
+      || (meta.name && !HARMLESS.includes(meta.name.toLowerCase()))),
     overflow: target === null ? [0, 0] : [beyond('Width'), beyond('Height')],
     elements: [],
   };

@@ -1,13 +1,24 @@
-"""A browser's processes as the kernel sees them: memory, and the end of all of them.
+"""Processes as the kernel sees them: cores and memory they have, and the end of a browser's.
 
 Linux only where it reads /proc; elsewhere memory is unknown (0) and limits on it do nothing.
 """
 
+import math
 import os
 import signal
 from pathlib import Path
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+def cores() -> int:
+    """Cores that this process may use, a container's quota included; at least 1."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return max(1, min(usable or 1, math.ceil(int(quota) / int(period))))
+    except (OSError, ValueError):  # No such file, or "max": no quota.
+        return usable or 1
 
 
 def resident_mb(pid: int) -> float:
@@ -29,6 +40,16 @@ def family(pid: int) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def driver_of(browser: int) -> int | None:
+    """The process that started a browser, seen from the leader of the browser's group."""
+    try:
+        stat = Path(f"/proc/{os.getpgid(browser)}/stat").read_text()
+    except OSError:
+        return None
+    parent = int(stat.rpartition(")")[2].split()[1])
+    return parent if parent not in (0, 1, os.getpid()) else None
 
 
 def kill(pid: int) -> None:

@@ -22,6 +22,7 @@ _END = "wm-end-of-document"
 _ELEMENTS = (
     ("script", "script removed"),
     ('meta[http-equiv="refresh" i]', "meta refresh removed"),
+    ('meta[http-equiv]:not([http-equiv="content-type" i])', "meta http-equiv removed"),
     ("base", "base tag removed"),
     ("iframe, frame, frameset, portal, fencedframe", "frame removed"),
     ("object, embed, applet", "embedded object removed"),
@@ -32,6 +33,9 @@ _LOADING = ("src", "poster", "background", "data", "href", "xlink:href", "srcset
 _LOADS = ", ".join("[{}]:not(a):not(area)".format(name.replace(":", r"\:")) for name in _LOADING)
 _STYLED = 'style, [style*="url" i]'
 
+# The others would hold for the documents that are drawn in the same page later; see probe.js.
+_HARMLESS_METAS = ("viewport", "description", "author", "generator", "keywords", "theme-color")
+_WORDS = re.compile(r"[a-z\s-]+", re.IGNORECASE)
 # An attribute's name stands behind white space, a slash or a quote, in every HTML parser.
 _EVENT = re.compile(r"""[\s"'/]on[a-z]+\s*=""", re.IGNORECASE)
 # Both patterns are linear: neither can start again inside what it failed on.
@@ -73,12 +77,8 @@ def sanitize(html: str, limits: Limits) -> Clean:
     if end is not None:
         end.decompose()
     removed = _remove(tree, events=_EVENT.search(html) is not None)
-    focused = tree.css("[autofocus]")
-    for node in focused:
-        # Real focus scrolls the page and blinks; the fact is kept for the element boxes.
-        del node.attrs["autofocus"]
-        node.attrs["data-focused"] = "true"
-    kept = tree.html if removed or focused else html
+    replaced = _replace(tree)
+    kept = tree.html if removed or replaced else html
     return Clean(kept or "", (*removed, *_oddities(html, complete=end is not None)))
 
 
@@ -101,6 +101,28 @@ def _remove(tree: LexborHTMLParser, *, events: bool) -> list[str]:
     if remote:
         warnings.append(_counted("remote reference removed", len(remote)) + f": {remote[0][:80]}")
     return warnings
+
+
+def _replace(tree: LexborHTMLParser) -> bool:
+    """Say in a harmless way what would trouble a page or the document after this one."""
+    focused = tree.css("[autofocus]")
+    for node in focused:
+        # Real focus scrolls the page and blinks; the fact is kept for the element boxes.
+        del node.attrs["autofocus"]
+        node.attrs["data-focused"] = "true"
+    metas = [
+        node
+        for node in tree.css("meta[name]")
+        if (node.attributes["name"] or "").lower() not in _HARMLESS_METAS
+    ]
+    for node in metas:
+        scheme = node.attributes.get("content") or ""
+        if (node.attributes["name"] or "").lower() == "color-scheme" and _WORDS.fullmatch(scheme):
+            style = tree.create_node("style")
+            style.insert_child(f":root{{color-scheme:{scheme}}}")
+            node.insert_before(style)
+        node.decompose()
+    return bool(focused or metas)
 
 
 def _strip_events(node: LexborNode) -> int:

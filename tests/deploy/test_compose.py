@@ -45,6 +45,7 @@ def test_a_service_is_built_from_its_dockerfile_and_waits_for_what_it_needs(name
         assert peer in COMPOSE["services"] and condition == {"condition": "service_healthy"}
     for volume in service.get("volumes", []):
         assert volume.partition(":")[0] in COMPOSE["volumes"]
+    assert "blobs:/data/blobs" in service["volumes"], "pictures and trajectories go by digest"
 
 
 @pytest.mark.parametrize("name", SERVICES)

@@ -89,7 +89,7 @@ def test_what_draws_hostile_pages_reaches_nobody() -> None:
     assert spec["podSelector"]["matchLabels"].items() <= labels.items()
 
 
-@pytest.mark.parametrize("name", ["worldmodel", "policy", "rollout", "trainer"])
+@pytest.mark.parametrize("name", SERVICES)
 def test_those_who_share_blobs_mount_the_same_claim(name: str) -> None:
     claims = {
         volume["name"]: volume["persistentVolumeClaim"]["claimName"]

@@ -49,7 +49,7 @@ def ended(cause: str) -> float:
 
 
 async def test_a_browser_killed_in_mid_job_is_replaced_and_the_job_drawn() -> None:
-    async with renderer(page_timeout_s=30) as opened:
+    async with renderer() as opened:
         alone = data(await draw(opened, SLOW))
         died = ended("died")
         call = asyncio.create_task(draw(opened, SLOW))
@@ -60,7 +60,7 @@ async def test_a_browser_killed_in_mid_job_is_replaced_and_the_job_drawn() -> No
 
 
 async def test_when_every_browser_is_killed_the_error_is_typed_and_the_next_call_succeeds() -> None:
-    async with renderer(page_timeout_s=30) as opened:
+    async with renderer() as opened:
         call = asyncio.create_task(draw(opened, SLOW))
         last = None
         for _ in range(3):
@@ -72,7 +72,7 @@ async def test_when_every_browser_is_killed_the_error_is_typed_and_the_next_call
 
 
 async def test_a_driver_killed_in_mid_job_is_replaced_too() -> None:
-    async with renderer(page_timeout_s=30) as opened:
+    async with renderer() as opened:
         drivers = [
             pid for pid in family(os.getpid()) if os.readlink(f"/proc/{pid}/exe")[-4:] == "node"
         ]
@@ -108,7 +108,7 @@ async def test_a_page_that_grows_beyond_its_memory_is_oversized() -> None:
     header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
     png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
     bomb = document(f"<img src='data:image/png;base64,{base64.b64encode(png).decode()}'>")
-    async with renderer(page_memory_mb=300, page_timeout_s=30) as opened:
+    async with renderer(page_memory_mb=300) as opened:
         assert (await draw(opened, bomb)).reason is FailureReason.OVERSIZED
         assert data(await draw(opened, PLAIN))
 

@@ -6,8 +6,8 @@ sanitizer has not touched.
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -71,14 +71,30 @@ async def test_nothing_of_a_document_is_left_in_the_next(
     assert data(await draw(drawing, loud())) != alone
 
 
+@pytest.mark.parametrize(
+    "meta",
+    [
+        "<meta name=color-scheme content=dark>",
+        "<meta http-equiv=content-security-policy content=\"style-src 'none'\">",
+        "<meta http-equiv=content-language content=ja>",
+    ],
+)
+async def test_not_even_what_got_past_the_sanitizer(drawing: LocalRenderer, meta: str) -> None:
+    image = ImageRequest(scale=0.25)
+    alone = data(await draw(drawing, PROBE))
+    raw = Job(document("<p>x", head=meta), 1080, 2400, image, False, 20.0)
+    assert (await drawing._pool.draw(raw)).spoiled
+    assert data(await draw(drawing, PROBE)) == alone
+
+
 async def test_a_page_per_job_gives_the_same_bytes() -> None:
     async with renderer(pages=1) as warm, renderer(pages=1, page_jobs=1) as single:
         for document_ in (loud(), PROBE):
             assert data(await draw(warm, document_)) == data(await draw(single, document_))
 
 
-@contextmanager
-def listening() -> Iterator[tuple[int, list[bytes]]]:
+@asynccontextmanager
+async def listening() -> AsyncIterator[tuple[int, list[bytes]]]:
     """A port of this machine, and whatever first lines arrive there."""
     heard: list[bytes] = []
 
@@ -86,21 +102,8 @@ def listening() -> Iterator[tuple[int, list[bytes]]]:
         heard.append(await reader.readline())
         writer.close()
 
-    import socket
-
-    with socket.socket() as plug:
-        plug.bind(("127.0.0.1", 0))
-        plug.listen()
-        plug.setblocking(False)
-        server = asyncio.get_running_loop().create_task(_serve(plug, hear))
-        yield plug.getsockname()[1], heard
-        server.cancel()
-
-
-async def _serve(plug, hear) -> None:  # type: ignore[no-untyped-def]
-    server = await asyncio.start_server(hear, sock=plug)
-    async with server:
-        await server.serve_forever()
+    async with await asyncio.start_server(hear, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1], heard
 
 
 def calling(port: int) -> str:
@@ -125,7 +128,7 @@ def calling(port: int) -> str:
 
 
 async def test_nothing_leaves_whether_sanitized_or_not(drawing: LocalRenderer) -> None:
-    with listening() as (port, heard):
+    async with listening() as (port, heard):
         html_ = calling(port)
         await draw(drawing, html_)
         raw = Job(html_, 1080, 2400, ImageRequest(scale=0.1), False, 20.0)
@@ -140,7 +143,7 @@ async def test_nothing_leaves_whether_sanitized_or_not(drawing: LocalRenderer) -
 
 
 async def test_a_refresh_that_got_through_spoils_nothing_else(drawing: LocalRenderer) -> None:
-    with listening() as (port, heard):
+    async with listening() as (port, heard):
         head = f"<meta http-equiv=refresh content='0;url=http://127.0.0.1:{port}/'>"
         raw = Job(document("x", head=head), 1080, 2400, ImageRequest(scale=0.1), False, 20.0)
         await asyncio.gather(drawing._pool.draw(raw), return_exceptions=True)

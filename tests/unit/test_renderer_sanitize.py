@@ -68,6 +68,8 @@ def test_a_clean_document_is_returned_byte_for_byte(body: str) -> None:
         ("<img/onerror=evil()>", "evil", "event attribute removed"),
         ('<p class="a"onfocus="evil()">t</p>', "evil", "event attribute removed"),
         ("<meta http-equiv=ReFresh content='0;url=x'>", "url=x", "meta refresh removed"),
+        ("<meta http-equiv=content-security-policy content='style-src x'>", "style-src",
+         "meta http-equiv removed"),
         ("<base href=http://x/>", "<base", "base tag removed"),
         ("<iframe srcdoc='<p>y</p>'></iframe>", "srcdoc", "frame removed"),
         ("<object data=x></object><embed src=y>", "<embed", "embedded object removed (2 times)"),
@@ -95,6 +97,25 @@ def test_style_keeps_its_other_rules_and_their_quotes() -> None:
     sheet = 'a>b{background:url(http://x/i.png) #fff}c::before{content:"<&\'"}'
     out = clean(document("", head=f"<style>{sheet}</style>"))
     assert f"<style>{sheet.replace('http://x/i.png', 'data:,')}</style>" in out.html
+
+
+@pytest.mark.parametrize(
+    ("meta", "kept"),
+    [
+        ('<meta name="viewport" content="width=device-width">', None),
+        ('<meta charset="utf-8">', None),
+        ('<meta http-equiv="Content-Type" content="text/html">', None),
+        ('<meta name="Color-Scheme" content="dark light">',
+         "<style>:root{color-scheme:dark light}</style>"),
+        ('<meta name="color-scheme" content="dark}p{color:red">', ""),
+        ('<meta name="referrer" content="no-referrer">', ""),
+    ],
+)  # fmt: skip
+def test_no_meta_outlives_its_document(meta: str, kept: str | None) -> None:
+    out = clean(document("<p>x</p>", head=meta))
+    assert out.warnings == ()
+    assert meta not in out.html or kept is None
+    assert (meta if kept is None else f'"utf-8">{kept}</head>') in out.html
 
 
 def test_autofocus_becomes_a_fact() -> None:
