@@ -140,7 +140,7 @@ TASK = Task(
     kind="edit",
     wants_answer=True,
 )
-PROVENANCE = Provenance("scripted", "r1", True, 12, "stop", 0.25, 17.5)
+PROVENANCE = Provenance("scripted", "r1", True, 12, "stop", 0.25, 17.5, ("UNCLOSED: x", "w"))
 
 
 @pytest.mark.parametrize(
@@ -164,6 +164,8 @@ PROVENANCE = Provenance("scripted", "r1", True, 12, "stop", 0.25, 17.5)
         ("screenshot", Rendering(None, FailureReason.RENDER_TIMEOUT)),
         ("rendering", Rendering(IMAGE, None, ELEMENTS, ("w",), True, 21.0, "chromium 156")),
         ("rendering", Rendering(None, FailureReason.OVERSIZED)),
+        ("action_log", (a.Tap(Point(0.25, 0.75)), a.Back(), a.Type("x", submit=True))),
+        ("action_log", ()),
         ("judgement", Judgement(verdict=Verdict.UNSURE, reason="two clocks", judge="vlm")),
         ("backend", Backend("scripted", "r1", True, False)),
         ("run", Run("r", RunStatus.FAILED, "runs/r", 3, "out of memory", "{}")),
