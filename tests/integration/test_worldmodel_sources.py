@@ -10,6 +10,7 @@ from PIL import Image as Pillow
 from redis.asyncio import Redis
 
 from tests.integration.test_worldmodel_service import TASK, Service, redis, service
+from tests.openai_server import Answer, openai_server
 from wmkit.clients import StepCall, to_pil
 from wmkit.clients.sync import connect
 from wmkit.domain.actions import Back, OpenApp, Tap
@@ -138,8 +139,34 @@ async def test_without_asyncio_screens_and_payloads_are_one_call(
             ]
             assert len({shot.state.state_id for shot in shots}) == 1
             assert shots[0].pil().getpixel((5, 5)) == (10, 20, 30)
-            with pytest.raises(ValueError, match="no task to judge"):
+            with pytest.raises(ValueError, match="no task and no goal"):
                 page.judge()
 
     async with service.run(backends="replay", replay=str(recordings)):
         await asyncio.to_thread(script, service.address)
+
+
+async def test_a_screenshot_and_a_goal_are_played_and_judged_by_models(service: Service) -> None:
+    """No task, no DOM: the goal reaches the world model, the whole way reaches the judge."""
+
+    def script(address: str) -> Verdict:
+        with connect(address) as world:
+            phone = world.from_screenshot(Pillow.new("RGB", (90, 200)), goal="Open the inbox.")
+            inbox = phone.step(Tap(Point(0.5, 0.5)))
+            assert (inbox.goal, inbox.actions) == ("Open the inbox.", (Tap(Point(0.5, 0.5)),))
+            assert inbox.html == page
+            return inbox.judge(finish_status="success").verdict
+
+    out = BytesIO()
+    Pillow.new("RGB", (90, 200), "white").save(out, "PNG")
+    service.easel.picture = out.getvalue()
+    page = "<!DOCTYPE html><html><body><div id='render-target'>Inbox</div></body></html>"
+    verdict = json.dumps({"reason": "the inbox is open", "verdict": "success"})
+    async with openai_server(Answer(page)) as model, openai_server(Answer(verdict)) as judge:
+        learned = {"code2world_url": model.url, "judge_url": judge.url, "judge_model": "judge"}
+        async with service.run(backends="code2world", judge_votes=1, **learned):
+            assert await asyncio.to_thread(script, service.address) is Verdict.SUCCESS
+    assert "Open the inbox." in json.dumps(model.requests[0])
+    (asked,) = judge.requests
+    assert "Open the inbox." in json.dumps(asked)
+    assert json.dumps(asked).count("data:image/") == 2

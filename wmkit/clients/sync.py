@@ -81,41 +81,50 @@ class World:
 
     def create_state(self, template: str, seed: int = 0, *, backend: str = "") -> "Phone":
         """The phone as a task finds it. Raises UnknownTask, UnknownBackend."""
-        return self._begun(TaskRef(template=template, seed=seed), backend)
+        return self._begun(TaskRef(template=template, seed=seed), backend, "")
 
-    def open_state(self, state_id: str) -> "Phone":
+    def open_state(self, state_id: str, *, goal: str = "") -> "Phone":
         """A state by its id. Raises StateNotFound."""
-        return Phone(self, self.wait(self.client.get_state(state_id)), None)
+        return Phone(self, self.wait(self.client.get_state(state_id)), None, goal=goal)
 
     def from_html(
-        self, html: str, *, width_px: int = 1080, height_px: int = 2400, backend: str = ""
+        self,
+        html: str,
+        *,
+        goal: str = "",
+        width_px: int = 1080,
+        height_px: int = 2400,
+        backend: str = "",
     ) -> "Phone":
-        """A state that shows a document. Raises BadHtml, InvalidRequest, UnknownBackend."""
+        """A state that shows a document. Raises BadHtml, InvalidRequest, UnknownBackend.
+
+        `goal` stands in for a task's: models read it, and `judge` asks whether it is reached.
+        """
         source = FromHtml(html, Screen(width_px, height_px))
-        return self._begun(source, backend)
+        return self._begun(source, backend, goal)
 
     def from_screenshot(
-        self, picture: "bytes | str | Path | PilImage", *, backend: str = ""
+        self, picture: "bytes | str | Path | PilImage", *, goal: str = "", backend: str = ""
     ) -> "Phone":
         """A state that shows a screenshot: encoded PNG or JPEG, a file's path, or Pillow's.
 
-        Raises InvalidRequest for what is no picture, UnknownBackend.
+        `goal` as of `from_html`. Raises InvalidRequest for what is no picture, UnknownBackend.
         """
-        return self._begun(FromScreenshot(encoded(picture)), backend)
+        return self._begun(FromScreenshot(encoded(picture)), backend, goal)
 
     def from_payload(
-        self, payload_digest: str, *, state_id: str = "", backend: str = ""
+        self, payload_digest: str, *, state_id: str = "", goal: str = "", backend: str = ""
     ) -> "Phone":
         """A state of before, for as long as its payload lies in the blob store.
 
         Trajectories record the payload of every state. Raises StateNotFound when it is gone
         or gives another state than `state_id`.
         """
-        return self._begun(FromPayload(payload_digest, state_id), backend)
+        return self._begun(FromPayload(payload_digest, state_id), backend, goal)
 
-    def _begun(self, source: StateSource, backend: str) -> "Phone":
+    def _begun(self, source: StateSource, backend: str, goal: str) -> "Phone":
         created = self.wait(self.client.create_state(source, backend=backend))
-        return Phone(self, created.state, created.task)
+        return Phone(self, created.state, created.task, goal=goal)
 
     def wait(self, call: Coroutine[Any, Any, T]) -> T:
         """Run a call of `client`, the asynchronous client behind this one, to its end."""
@@ -131,20 +140,30 @@ class StepFailed(Exception):
 
 
 class Phone:
-    """One immutable state of a phone. `outcome` tells how a step led here, None at the start."""
+    """One immutable state of a phone and the way to it from where it was created or opened.
+
+    `outcome` tells how a step led here, None at the start; `goal` is the task's, else what the
+    caller named.
+    """
 
     def __init__(
-        self, world: World, state: State, task: Task | None, outcome: Outcome | None = None
+        self,
+        world: World,
+        state: State,
+        task: Task | None,
+        outcome: Outcome | None = None,
+        *,
+        goal: str = "",
+        first: State | None = None,
+        actions: tuple[Action, ...] = (),
     ) -> None:
         self._world = world
         self.state = state
         self.task = task
         self.outcome = outcome
-
-    @property
-    def goal(self) -> str:
-        """What the task asks for; empty for a state that was opened by its id."""
-        return self.task.goal if self.task else ""
+        self.goal = task.goal if task else goal
+        self.first = first or state
+        self.actions = actions
 
     @cached_property
     def elements(self) -> tuple[Element, ...]:
@@ -180,10 +199,20 @@ class Phone:
         Raises StepFailed, InvalidAction for a point outside the screen.
         """
         world, state_id = self._world, self.state.state_id
-        found = world.wait(world.client.step(state_id, action, purpose=purpose, seed=seed))
+        found = world.wait(
+            world.client.step(state_id, action, purpose=purpose, seed=seed, goal=self.goal)
+        )
         if found.state is None:
             raise StepFailed(action, found.reason)
-        return Phone(world, found.state, self.task, found.outcome)
+        return Phone(
+            world,
+            found.state,
+            self.task,
+            found.outcome,
+            goal=self.goal,
+            first=self.first,
+            actions=(*self.actions, action),
+        )
 
     def imagine(self, action: Action, *, seed: int = 0) -> "Phone":
         """As `step`; the service counts it as imagined."""
@@ -194,11 +223,17 @@ class Phone:
         return self.step(Tap(element.center(self.state.screen)))
 
     def judge(self, *, answer: str | None = None, finish_status: str | None = None) -> Judgement:
-        """Is the task done here? Raises ValueError for a state without a task."""
-        if self.task is None:
-            raise ValueError("this state was opened by its id; there is no task to judge")
+        """Is the task done here, or the goal reached? Raises ValueError where there is neither."""
+        if self.task is None and not self.goal:
+            raise ValueError("this state has no task and no goal to judge")
         return self._world.wait(
             self._world.client.judge(
-                self.task.ref, self.state.state_id, answer=answer, finish_status=finish_status
+                self.task.ref if self.task else None,
+                self.state.state_id,
+                answer=answer,
+                finish_status=finish_status,
+                goal="" if self.task else self.goal,
+                first_state_id=self.first.state_id,
+                actions=self.actions,
             )
         )

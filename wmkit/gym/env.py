@@ -97,7 +97,7 @@ class PhoneEnv(gymnasium.Env[Observation, PhoneAction]):
         world, player = self._connected()
         call = player.call(episode, done, purpose=Purpose.IMAGINE)
         assert call is not None
-        moment = player.imagined(episode, world.wait(_ask(player, call)))
+        moment = player.imagined(episode, done, world.wait(_ask(player, call)))
         return moment.observation, moment.info
 
     def render(self) -> Pixels | None:
@@ -127,7 +127,12 @@ class PhoneEnv(gymnasium.Env[Observation, PhoneAction]):
 async def _ask(player: Player, call: StepCall) -> Transition:
     """One step as a call of its own."""
     return await player.client.step(
-        call.state_id, call.action, purpose=call.purpose, seed=call.seed, image=call.image
+        call.state_id,
+        call.action,
+        purpose=call.purpose,
+        seed=call.seed,
+        image=call.image,
+        goal=call.goal,
     )
 
 

@@ -37,8 +37,13 @@ class Episode:
     state: State
     screen: Pixels
     elements: tuple[Element, ...]
-    steps: int = 0
+    first: State
+    actions: tuple[Action, ...] = ()
     over: bool = False
+
+    @property
+    def steps(self) -> int:
+        return len(self.actions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,7 @@ class Player:
         shot = await self.client.get_screenshot(state.state_id, self._request(state.screen))
         if shot.image is None:
             raise Unavailable(f"the first screen of {ref} could not be drawn: {shot.reason}")
-        episode = Episode(created.task, state, self._pixels(shot.image), shot.elements)
+        episode = Episode(created.task, state, self._pixels(shot.image), shot.elements, state)
         return episode, self._moment(episode)
 
     def call(
@@ -99,7 +104,15 @@ class Player:
         if isinstance(action, TERMINAL):
             return None
         request = self._request(episode.state.screen)
-        return StepCall(key, episode.state.state_id, action, purpose, self.transition_seed, request)
+        return StepCall(
+            key,
+            episode.state.state_id,
+            action,
+            purpose,
+            self.transition_seed,
+            request,
+            goal=episode.task.goal,
+        )
 
     async def after(
         self, episode: Episode, action: Action, found: Transition | None
@@ -117,30 +130,35 @@ class Player:
             episode = replace(episode, over=True)
             info = {"masked": True, "reason": str(found.reason or "no picture came back")}
             return episode, self._moment(episode, found.outcome, truncated=True, more=info)
-        episode = self._moved(episode, found.state, found.image, found.elements)
+        episode = self._moved(episode, action, found.state, found.image, found.elements)
         if episode.steps < episode.task.step_limit:
             return episode, self._moment(episode, found.outcome)
         episode = replace(episode, over=True)
         judgement = await self._judge(episode, None)
         return episode, self._moment(episode, found.outcome, truncated=True, judgement=judgement)
 
-    def imagined(self, episode: Episode, found: Transition) -> Moment:
+    def imagined(self, episode: Episode, action: Action, found: Transition) -> Moment:
         """What a step would show; the episode stays where it is."""
         if found.state is None or found.image is None:
             info = {"masked": True, "reason": str(found.reason or "no picture came back")}
             return self._moment(episode, found.outcome, more=info)
-        there = self._moved(episode, found.state, found.image, found.elements)
+        there = self._moved(episode, action, found.state, found.image, found.elements)
         return self._moment(there, found.outcome)
 
     def _moved(
-        self, episode: Episode, state: State, image: Image, elements: tuple[Element, ...]
+        self,
+        episode: Episode,
+        action: Action,
+        state: State,
+        image: Image,
+        elements: tuple[Element, ...],
     ) -> Episode:
         return replace(
             episode,
             state=state,
             screen=self._pixels(image),
             elements=elements,
-            steps=episode.steps + 1,
+            actions=(*episode.actions, action),
         )
 
     async def _judge(self, episode: Episode, action: Action | None) -> Judgement:
@@ -149,6 +167,8 @@ class Player:
             episode.state.state_id,
             answer=action.text if isinstance(action, Answer) else None,
             finish_status=action.status if isinstance(action, Finish) else None,
+            first_state_id=episode.first.state_id,
+            actions=episode.actions,
         )
 
     def _moment(
