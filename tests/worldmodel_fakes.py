@@ -133,14 +133,19 @@ class Process:
     """One server process. `shared` is what outlives it."""
 
     def __init__(
-        self, *backends: Any, shared: "Process | None" = None, ttl_s: float = 60.0, live: int = 1000
+        self,
+        *backends: Any,
+        shared: "Process | None" = None,
+        ttl_s: float = 60.0,
+        live: int = 1000,
+        pin_ttl_s: float | None = None,
     ) -> None:
         self.backends = backends
         self.server: Any = shared.server if shared else fakeredis.FakeServer()
         self.blobs: MemoryBlobs = shared.blobs if shared else MemoryBlobs()
         self.redis = fakeredis.FakeAsyncRedis(server=self.server)
         self.registry = Registry(backends)
-        self.index = Index(self.redis, prefix="t:", ttl_s=ttl_s)
+        self.index = Index(self.redis, prefix="t:", ttl_s=ttl_s, pin_ttl_s=pin_ttl_s)
         self.states = States(self.registry, self.index, self.blobs, live)
         self.transitions = Transitions(self.states, self.index, 1000)
         self.easel = Easel(self.blobs)

@@ -11,6 +11,7 @@ from typing import Protocol
 from wmkit.domain.actions import Action
 from wmkit.domain.episode import Job, Result
 from wmkit.domain.generation import Generation, PolicyInfo, Sampling, Turn
+from wmkit.domain.sources import StateSource
 from wmkit.domain.tasks import Judgement, Task, TaskRef, TaskTemplate
 from wmkit.domain.transition import (
     Backend,
@@ -54,8 +55,19 @@ class Created:
 
 class WorldModel(Protocol):
     async def create_state(
-        self, task: TaskRef, *, backend: str = "", image: ImageRequest | None = None
-    ) -> Created: ...
+        self,
+        source: StateSource,
+        /,
+        *,
+        backend: str = "",
+        image: ImageRequest | None = None,
+        pin: bool = False,
+    ) -> Created:
+        """A state from a task, a screen or the payload of an earlier state.
+
+        `pin` keeps it for the long lifetime of pinned states instead of the usual one.
+        """
+        ...
 
     async def step(
         self,
@@ -65,7 +77,11 @@ class WorldModel(Protocol):
         purpose: Purpose,
         seed: int = 0,
         image: ImageRequest | None = None,
-    ) -> Transition: ...
+        pin: bool = False,
+        goal: str = "",
+    ) -> Transition:
+        """`goal` is what the agent wants to reach, for world models that read it."""
+        ...
 
     async def get_state(self, state_id: str) -> State: ...
 
@@ -73,12 +89,21 @@ class WorldModel(Protocol):
 
     async def judge(
         self,
-        task: TaskRef,
+        task: TaskRef | None,
         final_state_id: str,
         *,
         answer: str | None = None,
         finish_status: str | None = None,
-    ) -> Judgement: ...
+        goal: str = "",
+        first_state_id: str = "",
+        actions: Sequence[Action] | None = None,
+    ) -> Judgement:
+        """Did an episode reach its task's goal, or the `goal` in words where it has no task?
+
+        `first_state_id` and `actions` (None: nobody kept a log) are evidence for a judge that
+        looks at screens; a predicate needs neither.
+        """
+        ...
 
     async def list_backends(self) -> Sequence[Backend]: ...
 

@@ -54,6 +54,7 @@ class _Episode:
         self._payloads: dict[str, str] = {}
         self._calls = 0  # answered world-model calls
         self._view: View | None = None
+        self._first_state_id = ""
 
     async def play(self) -> Trajectory:
         task = await self._start()
@@ -95,6 +96,7 @@ class _Episode:
         if created.task is None or created.image is None:
             raise EpisodeFailed(f"task {job.task} came without a first screen", retryable=True)
         self._arrive(created.state, created.image.digest)
+        self._first_state_id = created.state.state_id
         return created.task
 
     async def _step(self, task: Task) -> Ending | None:
@@ -102,7 +104,9 @@ class _Episode:
         left = spec.max_calls - self._calls if spec.max_calls_per_thought else 0
         shown = self._screens[-spec.history :]
         prompt = prompts.step_turns(spec, task, self._log, shown, left, view=self._view)
-        thinker = Thinker(self._players, self._job, self._play_id, index, self._state, left)
+        thinker = Thinker(
+            self._players, self._job, task.goal, self._play_id, index, self._state, left
+        )
         thought = await thinker.think(prompt, len(shown))
         self._view = thought.view
         self._calls += sum(call.answered for call in thought.imagined)
@@ -115,7 +119,7 @@ class _Episode:
         if isinstance(action, Answer):
             return self._end(thought, Ending.ANSWER)
         try:
-            found = await self._commit(action, index)
+            found = await self._commit(task, action, index)
         except InvalidAction as error:
             return self._end(thought, Ending.UNPARSABLE, error.message)
         self._record(thought, action=action, found=found)
@@ -124,9 +128,11 @@ class _Episode:
         self._arrive(found.state, found.image.digest)
         return Ending.STEP_LIMIT if len(self._log) >= task.step_limit else None
 
-    async def _commit(self, action: Action, index: int) -> Transition:
+    async def _commit(self, task: Task, action: Action, index: int) -> Transition:
         where = f"at step {index}"
-        found = await step(self._players, self._job, self._state, action, Purpose.COMMIT, where)
+        found = await step(
+            self._players, self._job, task.goal, self._state, action, Purpose.COMMIT, where
+        )
         if found.outcome is Outcome.FAILED:
             # A fault of content comes back the same; only a slow renderer may do better.
             raise EpisodeFailed(
@@ -142,7 +148,12 @@ class _Episode:
         with infrastructure("judging the end"):
             return await patiently(
                 lambda: self._players.world.judge(
-                    task.ref, self._state.state_id, answer=answer, finish_status=status
+                    task.ref,
+                    self._state.state_id,
+                    answer=answer,
+                    finish_status=status,
+                    first_state_id=self._first_state_id,
+                    actions=self._log,
                 ),
                 self._players.patience_s,
             )

@@ -68,10 +68,18 @@ class Thinker:
     """
 
     def __init__(
-        self, players: Players, job: Job, play_id: str, step: int, state: State, calls_left: int
+        self,
+        players: Players,
+        job: Job,
+        goal: str,
+        play_id: str,
+        step: int,
+        state: State,
+        calls_left: int,
     ) -> None:
         self._players = players
         self._job = job
+        self._goal = goal
         self._spec = job.spec
         self._play_id = play_id
         self._step = step
@@ -166,8 +174,9 @@ class Thinker:
             return self._refuse(call, prompts.unparsable_call(problem), action)
         start = self._screens[call.parent - 1] if call.parent else self._state
         try:
+            where = f"in step {self._step}"
             found = await step(
-                self._players, self._job, start, action, Purpose.IMAGINE, f"in step {self._step}"
+                self._players, self._job, self._goal, start, action, Purpose.IMAGINE, where
             )
         except InvalidAction as error:
             return self._refuse(call, prompts.unparsable_call(error.message), action)
@@ -229,14 +238,28 @@ class Thinker:
 
 
 async def step(
-    players: Players, job: Job, start: State, action: Action, purpose: Purpose, where: str
+    players: Players,
+    job: Job,
+    goal: str,
+    start: State,
+    action: Action,
+    purpose: Purpose,
+    where: str,
 ) -> Transition:
-    """Step the world model, with a picture. Raises InvalidAction and EpisodeFailed."""
+    """Step the world model, with a picture; `goal` is for models that read it.
+
+    Raises InvalidAction and EpisodeFailed.
+    """
     picture = ImageRequest(deliver="digest", scale=job.spec.image_scale)
     with infrastructure(f"stepping the world model {where}"):
         found = await patiently(
             lambda: players.world.step(
-                start.state_id, action, purpose=purpose, seed=job.transition_seed, image=picture
+                start.state_id,
+                action,
+                purpose=purpose,
+                seed=job.transition_seed,
+                image=picture,
+                goal=goal,
             ),
             players.patience_s,
         )

@@ -14,6 +14,8 @@ from wmr1.worldmodel.v1 import worldmodel_pb2_grpc as rpc
 
 from services.worldmodel import backends
 from services.worldmodel.index import Index
+from services.worldmodel.judge import ModelJudge
+from services.worldmodel.learned.pages import LearnedPages
 from services.worldmodel.metrics import RESTORED
 from services.worldmodel.pictures import Pictures
 from services.worldmodel.servicer import NAME, WorldModelServicer
@@ -59,10 +61,17 @@ async def open_world(settings: WorldModelSettings) -> AsyncIterator[World]:
     names = [name.strip() for name in settings.backends.split(",") if name.strip()]
     if not names:
         raise InvalidRequest("WMR1_BACKENDS names no backend", field="backends")
-    registry = backends.load(names)
+    registry = backends.load(names, settings)
     blobs = open_blobs(settings.blobs)
     async with AsyncExitStack() as stack:
-        index = Index(_connect(settings.redis_url), prefix=_PREFIX, ttl_s=settings.state_ttl_s)
+        stack.push_async_callback(registry.close)
+        model_judge = await _open_judge(settings, registry, stack)
+        index = Index(
+            _connect(settings.redis_url),
+            prefix=_PREFIX,
+            ttl_s=settings.state_ttl_s,
+            pin_ttl_s=settings.pin_ttl_s,
+        )
         stack.push_async_callback(index.close)
         await _greet(index, settings.redis_url)
         renderer = await stack.enter_async_context(
@@ -77,7 +86,21 @@ async def open_world(settings: WorldModelSettings) -> AsyncIterator[World]:
             Transitions(states, index, settings.known_transitions),
             Pictures(renderer, states, index, blobs, settings.known_pictures),
             blobs,
+            model_judge,
         )
+
+
+async def _open_judge(
+    settings: WorldModelSettings, registry: backends.Registry, stack: AsyncExitStack
+) -> ModelJudge | None:
+    if not settings.judge_url:
+        return None
+    from services.worldmodel.learned.loading import model_judge
+
+    judge = model_judge(settings, [model for model in registry if isinstance(model, LearnedPages)])
+    if judge is not None:
+        stack.push_async_callback(judge.close)
+    return judge
 
 
 def _connect(url: str) -> Redis:

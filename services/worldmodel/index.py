@@ -24,10 +24,13 @@ _Waiting = tuple[_Command, asyncio.Future[Any]]
 class Index:
     """Keys under one prefix. Every method raises Unavailable when Redis does not answer."""
 
-    def __init__(self, redis: Redis, *, prefix: str, ttl_s: float) -> None:
+    def __init__(
+        self, redis: Redis, *, prefix: str, ttl_s: float, pin_ttl_s: float | None = None
+    ) -> None:
         self._redis = redis
         self._prefix = prefix
         self._ttl_ms = max(1, round(ttl_s * 1000))
+        self._pin_ms = max(self._ttl_ms, round((pin_ttl_s or 0.0) * 1000))
         self._waiting: list[_Waiting] = []
         self._sender: asyncio.Task[None] | None = None
         self._touched: dict[str, bytes] = {}
@@ -45,6 +48,13 @@ class Index:
             lambda p: p.set(self._prefix + key, value, px=self._ttl_ms, nx=True, get=True)
         )
         return value if older is None else older
+
+    async def pin(self, key: str, value: bytes) -> None:
+        """Give a key the lifetime of pinned ones, writing it if Redis has it no more.
+
+        Renewals never shorten a lifetime, so the pin holds; pinning again renews it.
+        """
+        await asyncio.gather(self._set_missing(key, value), self._extend(key, self._pin_ms))
 
     def touch(self, key: str, value: bytes) -> None:
         """Renew a key at the next `renew`; `value` restores it if Redis has evicted it."""
@@ -65,10 +75,11 @@ class Index:
         try:
             for start in range(0, len(keys), _BATCH):
                 part = keys[start : start + _BATCH]
-                alive = await asyncio.gather(*(self._extend(key) for key in part))
-                gone = [key for key, there in zip(part, alive, strict=True) if not there]
-                await asyncio.gather(*(self.put_first(key, touched[key]) for key in gone))
-                restored += len(gone)
+                longer = await asyncio.gather(*(self._extend(key, self._ttl_ms) for key in part))
+                # Either gone or pinned for longer than this.
+                rest = [key for key, done in zip(part, longer, strict=True) if not done]
+                made = await asyncio.gather(*(self._set_missing(k, touched[k]) for k in rest))
+                restored += sum(bool(new) for new in made)
         except Unavailable:
             self._touched = touched | self._touched
             raise
@@ -83,8 +94,12 @@ class Index:
             await self._sender
         await self._redis.aclose()
 
-    def _extend(self, key: str) -> asyncio.Future[Any]:
-        return self._issue(lambda p: p.pexpire(self._prefix + key, self._ttl_ms))
+    def _extend(self, key: str, ttl_ms: int) -> asyncio.Future[Any]:
+        """Whether the key is there and lives longer now."""
+        return self._issue(lambda p: p.pexpire(self._prefix + key, ttl_ms, gt=True))
+
+    def _set_missing(self, key: str, value: bytes) -> asyncio.Future[Any]:
+        return self._issue(lambda p: p.set(self._prefix + key, value, px=self._ttl_ms, nx=True))
 
     def _issue(self, command: _Command) -> asyncio.Future[Any]:
         future = asyncio.get_running_loop().create_future()

@@ -16,3 +16,8 @@ RESTORED = Counter(
     "wmr1_worldmodel_restored_total",
     "Records in use that Redis had evicted and that were written again",
 )
+ENGINE_CALLS = Counter(
+    "wmr1_worldmodel_engine_calls_total",
+    "Calls to learned models by model and how they ended: stop, length, error, timeout, ...",
+    ["model", "result"],
+)

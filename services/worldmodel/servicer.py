@@ -15,7 +15,7 @@ from wmr1.worldmodel.v1 import worldmodel_pb2_grpc as rpc
 
 from services.worldmodel.world import World
 from wmkit import convert
-from wmkit.domain.errors import InvalidRequest, WMError
+from wmkit.domain.errors import WMError
 from wmkit.rpc import context as call_context
 from wmkit.rpc import status
 
@@ -32,11 +32,11 @@ class WorldModelServicer(rpc.WorldModelServiceServicer):  # type: ignore[misc]
         self._batch_in_flight = batch_in_flight
 
     async def CreateState(self, request: pb.CreateStateRequest, _: Any) -> pb.CreateStateResponse:
-        if request.WhichOneof("source") is None:
-            raise InvalidRequest("a state is created from a task; task is not set", field="task")
-        ref = convert.task_ref_from_pb(request.task)
+        source = convert.source_from_pb(request)
         image = convert.image_request_from_pb(request.image)
-        created = await self._world.create_state(ref, backend=request.backend, image=image)
+        created = await self._world.create_state(
+            source, backend=request.backend, image=image, pin=request.pin
+        )
         response = convert.created_to_pb(created)
         if image is None and request.image.with_elements:
             await self._add_elements(response, created.state.state_id)
@@ -50,6 +50,8 @@ class WorldModelServicer(rpc.WorldModelServiceServicer):  # type: ignore[misc]
             purpose=convert.purpose_from_pb(request.purpose),
             seed=request.seed,
             image=image,
+            pin=request.pin,
+            goal=request.goal,
         )
         response = convert.transition_to_pb(transition)
         if image is None and request.image.with_elements and transition.state is not None:
@@ -111,10 +113,15 @@ class WorldModelServicer(rpc.WorldModelServiceServicer):  # type: ignore[misc]
 
     async def Judge(self, request: pb.JudgeRequest, _: Any) -> pb.JudgeResponse:
         judgement = await self._world.judge(
-            convert.task_ref_from_pb(request.task),
+            convert.task_ref_from_pb(request.task) if request.HasField("task") else None,
             request.final_state_id,
             answer=request.answer if request.HasField("answer") else None,
             finish_status=request.finish_status if request.HasField("finish_status") else None,
+            goal=request.goal,
+            first_state_id=request.first_state_id,
+            actions=convert.action_log_from_pb(request.actions)
+            if request.HasField("actions")
+            else None,
         )
         return convert.judgement_to_pb(judgement)
 

@@ -2,16 +2,21 @@
 
 from pydantic import Field
 
-from wmkit.settings import DEFAULT_PORTS, ServiceSettings
+from services.worldmodel.learned.settings import LearnedSettings
+from wmkit.settings import DEFAULT_PORTS
 
 
-class WorldModelSettings(ServiceSettings):
+class WorldModelSettings(LearnedSettings):
     port: int = Field(DEFAULT_PORTS["worldmodel"], ge=0, le=65535)
     """Port to listen on; 0 takes a free one."""
     backends: str = "scripted"
     """World models to run, comma-separated; the first one is the default."""
+    replay: str = ""
+    """Packed recordings (JSON lines) that the replay backend plays."""
     state_ttl_s: float = Field(86_400.0, gt=0)
     """Lifetime of states, transitions and picture names in Redis; renewed by use."""
+    pin_ttl_s: float = Field(1_209_600.0, gt=0)
+    """Lifetime of pinned states and transitions (two weeks); renewed by pinning again."""
     live_states: int = Field(5_000, ge=1)
     """States kept live in this process, about 12 KB each for the scripted phone."""
     known_transitions: int = Field(50_000, ge=1)

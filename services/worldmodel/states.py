@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from services.worldmodel.backends import Registry, WorldBackend
+from services.worldmodel.backends.pages import kind_and_screen
 from services.worldmodel.index import Index
 from services.worldmodel.lru import Lru
 from wmkit.blobs import digest
@@ -31,6 +32,12 @@ def state_name(backend: str, screen: Screen, kind: str, payload: str) -> str:
     part by part, which is why it is not the digest of the stored bytes.
     """
     return digest(f"state/{SCHEMA}\n{backend}\n{_screen(screen)}\n{kind}\n{payload}".encode())
+
+
+def name_of(backend: WorldBackend[Any], value: Any) -> str:
+    """The id of the state that a backend's value is."""
+    kind, screen = kind_and_screen(backend, value)
+    return state_name(backend.name, screen, kind, backend.digest(value))
 
 
 def screen_name(backend: str, screen: Screen, visible: str) -> str:
@@ -61,7 +68,7 @@ class States:
 
     async def put(self, backend: WorldBackend[Any], value: Any) -> State:
         """Name a value and make it last; it is stored when this returns."""
-        name = state_name(backend.name, backend.screen, backend.kind, backend.digest(value))
+        name = name_of(backend, value)
         known = self._live.get(name)
         if known is not None:
             if known.value is None:
@@ -71,12 +78,13 @@ class States:
         # The payload first: a record never names bytes that are not there.
         payload = await self._blobs.put(backend.dumps(value))
         visible = backend.screen_digest(value)
+        _, screen = kind_and_screen(backend, value)
         state = State(
             state_id=name,
-            screen_id=screen_name(backend.name, backend.screen, visible),
+            screen_id=screen_name(backend.name, screen, visible),
             backend=backend.name,
             revision=backend.revision,
-            screen=backend.screen,
+            screen=screen,
             payload_digest=payload,
         )
         await self._index.put(_key(name), _record(state))
@@ -96,7 +104,8 @@ class States:
             record = await self._index.get(_key(state_id))
             if record is None:
                 raise StateNotFound(
-                    f"there is no state {state_id}; it never existed or its lifetime has ended",
+                    f"there is no state {state_id}; it never existed or its lifetime has ended "
+                    "(its payload, if recorded, brings it back: CreateState from payload)",
                     resource=state_id,
                 )
             live = Live(_read(state_id, record))
@@ -109,6 +118,10 @@ class States:
         key = _key(state.state_id)
         if not self._index.touched(key):
             self._index.touch(key, _record(state))
+
+    async def pin(self, state: State) -> None:
+        """Give a state the lifetime of pinned ones; it has it when this returns."""
+        await self._index.pin(_key(state.state_id), _record(state))
 
     async def value(self, live: Live) -> Any:
         """The state's value, rebuilt from its payload if need be. Raises StateNotFound."""
@@ -130,9 +143,7 @@ class States:
             value = None
         # A payload written by another version may be read as something else; a state that
         # silently changed would be worse than one that is gone.
-        if value is None or state.state_id != state_name(
-            backend.name, backend.screen, backend.kind, backend.digest(value)
-        ):
+        if value is None or state.state_id != name_of(backend, value):
             raise StateNotFound(
                 f"state {state.state_id} was made by {state.revision}, which "
                 f"{backend.revision} cannot read; create it again",

@@ -1,8 +1,9 @@
 """Transitions: the pure function from (state, action) to the next state, computed once.
 
-A transition is named by backend revision, state, action on the backend's grid and, where
-the backend samples, the seed. The first stored answer for a name wins and is the answer
-from then on, on every replica. Why a step is made never enters. No pictures here.
+A transition is named by backend revision, state, action on the backend's grid, the goal where
+the backend reads it and, where it samples, the seed. The first stored answer for a name wins
+and is the answer from then on, on every replica. Why a step is made never enters. No pictures
+here; a backend that has to see the screen is given what the caller's `look` returns.
 
 Equal requests in flight share one computation within a process. Across replicas the answers
 meet in Redis (the first one wins), but the work is not shared: for an exact backend a lock
@@ -10,11 +11,13 @@ there costs more than the transition.
 """
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from services.worldmodel.backends import WorldBackend
+from services.worldmodel.backends.base import Prediction, Scene, Seeing
 from services.worldmodel.flight import Flight
 from services.worldmodel.index import Index
 from services.worldmodel.lru import Lru
@@ -24,7 +27,10 @@ from wmkit.domain.actions import Action, to_dict
 from wmkit.domain.errors import StateNotFound
 from wmkit.domain.transition import FailureReason, Outcome, State
 
-_Name = tuple[str, str, Action, int]
+_Name = tuple[str, str, Action, int, str]
+
+Look = Callable[[], Awaitable[bytes]]
+"""Gives the current screen as an encoded picture; asked only when a model has to see it."""
 
 
 class Source(StrEnum):
@@ -46,6 +52,7 @@ class Next:
     reason: FailureReason | None
     tokens: int
     finish_reason: str
+    warnings: tuple[str, ...]
     key: str
     record: bytes
 
@@ -60,43 +67,70 @@ class Transitions:
         self._flight: Flight[_Name, tuple[Next, Source]] = Flight()
 
     async def step(
-        self, backend: WorldBackend[Any], live: Live, action: Action, seed: int
+        self,
+        backend: WorldBackend[Any],
+        live: Live,
+        action: Action,
+        seed: int,
+        *,
+        goal: str = "",
+        look: Look | None = None,
     ) -> tuple[Next, Source]:
-        """The transition and where it came from. Raises StateNotFound, Unavailable."""
+        """The transition and where it came from; `look` is needed by a Seeing one.
+
+        Raises StateNotFound, Unavailable, and whatever `look` raises.
+        """
         action = backend.snap(action)
         seed = 0 if backend.deterministic else seed
-        name = (backend.revision, live.state.state_id, action, seed)
+        goal = goal if isinstance(backend, Seeing) and backend.reads_goal else ""
+        name = (backend.revision, live.state.state_id, action, seed, goal)
         known = self._known.get(name)
         if known is not None:
             self._renew(known)
             return known, Source.PROCESS
         (found, source), shared = await self._flight.run(
-            name, lambda: self._find(backend, live, action, seed, name)
+            name, lambda: self._find(backend, live, name, look)
         )
         return found, Source.SHARED if shared else source
 
+    async def pin(self, known: Next) -> None:
+        """Keep an answer, and the state that it leads to, for the lifetime of pinned ones."""
+        await self._index.pin(known.key, known.record)
+        if known.state is not None:
+            await self._states.pin(known.state)
+
     async def _find(
-        self, backend: WorldBackend[Any], live: Live, action: Action, seed: int, name: _Name
+        self, backend: WorldBackend[Any], live: Live, name: _Name, look: Look | None
     ) -> tuple[Next, Source]:
-        key = transition_key(backend, live.state.state_id, action, seed)
+        _, state_id, action, seed, goal = name
+        key = transition_key(backend, state_id, action, seed, goal)
         stored = await self._index.get(key)
         found = None if stored is None else await self._recall(live.state, key, stored)
         source = Source.REDIS
         if found is None:
-            found = await self._compute(backend, live, action, seed, key)
+            found = await self._compute(backend, live, name, look, key)
             source = Source.COMPUTED
         self._known.put(name, found)
         return found, source
 
     async def _compute(
-        self, backend: WorldBackend[Any], live: Live, action: Action, seed: int, key: str
+        self, backend: WorldBackend[Any], live: Live, name: _Name, look: Look | None, key: str
     ) -> Next:
+        _, _, action, seed, goal = name
         value = await self._states.value(live)
-        prediction = await backend.predict(value, action, seed)
+        prediction: Prediction[Any]
+        if isinstance(backend, Seeing):
+            assert look is not None, "a backend that looks at the screen is shown it"
+            scene = Scene(await look(), goal)
+            prediction = await backend.predict_seen(value, action, seed, scene)
+        else:
+            prediction = await backend.predict(value, action, seed)
         record: dict[str, Any] = {
             "tokens": prediction.tokens,
             "finish_reason": prediction.finish_reason,
         }
+        if prediction.warnings:
+            record["warnings"] = prediction.warnings
         if prediction.value is None:
             assert prediction.reason is not None, "a prediction has a value or a reason"
             record["reason"] = prediction.reason.value
@@ -125,7 +159,16 @@ class Transitions:
             outcome = Outcome.UNCHANGED if same else Outcome.CHANGED
         else:
             outcome, reason = Outcome.FAILED, FailureReason(data["reason"])
-        found = Next(outcome, state, reason, data["tokens"], data["finish_reason"], key, record)
+        found = Next(
+            outcome,
+            state,
+            reason,
+            data["tokens"],
+            data["finish_reason"],
+            tuple(data.get("warnings", ())),
+            key,
+            record,
+        )
         self._renew(found)
         return found
 
@@ -135,8 +178,12 @@ class Transitions:
             self._states.touch(known.state)
 
 
-def transition_key(backend: WorldBackend[Any], state_id: str, action: Action, seed: int) -> str:
+def transition_key(
+    backend: WorldBackend[Any], state_id: str, action: Action, seed: int, goal: str = ""
+) -> str:
     """The name of a transition in Redis; `action` lies on the backend's grid."""
     words = json.dumps(to_dict(action), sort_keys=True, separators=(",", ":"))
     name = f"{backend.name}\n{backend.revision}\n{state_id}\n{seed}\n{words}"
+    if goal:
+        name += f"\n{goal}"
     return f"step:{digest(name.encode())}"

@@ -10,16 +10,21 @@ from dataclasses import replace
 from typing import Any
 
 from services.worldmodel.backends import Registry, WorldBackend
+from services.worldmodel.creation import Creation
+from services.worldmodel.judge import ModelJudge
+from services.worldmodel.judging import Judging, look
 from services.worldmodel.metrics import PICTURES, STEPS
 from services.worldmodel.pictures import Pictures
 from services.worldmodel.states import Live, States
 from services.worldmodel.transitions import Source, Transitions
 from wmkit.domain.actions import TERMINAL, Action
-from wmkit.domain.errors import InvalidAction, InvalidRequest, Unavailable
+from wmkit.domain.errors import BadHtml, InvalidAction, Unavailable
+from wmkit.domain.sources import FromHtml, StateSource
 from wmkit.domain.tasks import Judgement, TaskRef, TaskTemplate
 from wmkit.domain.transition import (
     Backend,
     Element,
+    FailureReason,
     ImageRequest,
     Outcome,
     Provenance,
@@ -29,8 +34,6 @@ from wmkit.domain.transition import (
     Transition,
 )
 from wmkit.ports import BlobStore, Created
-
-_STATUSES = ("success", "infeasible")
 
 
 class World:
@@ -43,30 +46,46 @@ class World:
         transitions: Transitions,
         pictures: Pictures,
         blobs: BlobStore,
+        model_judge: ModelJudge | None = None,
     ) -> None:
         self._registry = registry
         self._states = states
         self._transitions = transitions
         self._pictures = pictures
         self._blobs = blobs
+        self._creation = Creation(registry, blobs)
+        self._judging = Judging(registry, states, pictures, model_judge)
 
     async def create_state(
-        self, task: TaskRef, *, backend: str = "", image: ImageRequest | None = None
+        self,
+        source: StateSource,
+        /,
+        *,
+        backend: str = "",
+        image: ImageRequest | None = None,
+        pin: bool = False,
     ) -> Created:
-        """The state a task starts from.
+        """The state that a task starts from, that a caller's screen is, or that was before.
 
-        Raises UnknownBackend, UnknownTask, and Unavailable when a picture is asked for and
-        cannot be made: an episode without a first screen cannot begin.
+        Raises UnknownBackend, UnknownTask, InvalidRequest and PayloadTooLarge for a screen
+        that is none, StateNotFound for a payload that gives no such state; BadHtml (of the
+        caller's HTML) or Unavailable when a picture is asked for and cannot be made: an
+        episode without a first screen cannot begin.
         """
         model = self._registry.get(backend)
-        made, value = model.start(task)
+        made, value = await self._creation.start(model, source)
         state = await self._states.put(model, value)
+        if pin:
+            await self._states.pin(state)
         if image is None:
             return Created(state, made, None)
         live = Live(state, value)
         drawn = await self._draw(model, live, image)
         if drawn.reason is not None:
-            raise Unavailable(f"the first screen of {task} could not be drawn: {drawn.reason}")
+            if isinstance(source, FromHtml):
+                raise BadHtml(f"the HTML cannot be drawn: {drawn.reason}", field="html.html")
+            what = source if isinstance(source, TaskRef) else f"state {state.state_id}"
+            raise Unavailable(f"the first screen of {what} could not be drawn: {drawn.reason}")
         return Created(state, made, drawn.image, drawn.elements)
 
     async def step(
@@ -77,10 +96,14 @@ class World:
         purpose: Purpose,
         seed: int = 0,
         image: ImageRequest | None = None,
+        pin: bool = False,
+        goal: str = "",
     ) -> Transition:
         """What an action leads to; a fault of the simulated world is outcome FAILED.
 
-        Raises StateNotFound, InvalidAction for an action that ends an episode, Unavailable.
+        `goal` is for backends that read it; to all others it makes no difference. Raises
+        StateNotFound, InvalidAction for an action that ends an episode or that the backend
+        has no word for, Unavailable, Overloaded.
         """
         if isinstance(action, TERMINAL):
             raise InvalidAction(
@@ -90,8 +113,17 @@ class World:
         begin = time.perf_counter()
         before = await self._states.get(state_id)
         model = self._registry.get(before.state.backend)
-        found, source = await self._transitions.step(model, before, action, seed)
-        step_ms = (time.perf_counter() - begin) * 1000
+        try:
+            found, source = await self._transitions.step(
+                model, before, action, seed, goal=goal, look=lambda: self._look(model, before)
+            )
+        except _UnseenError as unseen:
+            STEPS.labels(purpose.value, Outcome.FAILED.value, Source.COMPUTED.value).inc()
+            provenance = Provenance(model.name, model.revision, step_ms=_ms_since(begin))
+            return Transition(Outcome.FAILED, provenance, reason=unseen.reason)
+        if pin:
+            await self._transitions.pin(found)
+        step_ms = _ms_since(begin)
         outcome, state, reason = found.outcome, found.state, found.reason
         drawn = Rendering(None)
         if state is not None and image is not None:
@@ -109,6 +141,7 @@ class World:
                 finish_reason=found.finish_reason,
                 step_ms=step_ms,
                 render_ms=drawn.render_ms,
+                warnings=found.warnings,
             ),
             state=state,
             reason=reason,
@@ -120,7 +153,7 @@ class World:
         return (await self._states.get(state_id)).state
 
     async def html(self, state_id: str) -> str:
-        """The state's screen as a document."""
+        """The state's screen as a document; empty where it is a picture."""
         live = await self._states.get(state_id)
         return self._registry.get(live.state.backend).html(await self._states.value(live))
 
@@ -141,21 +174,28 @@ class World:
 
     async def judge(
         self,
-        task: TaskRef,
+        task: TaskRef | None,
         final_state_id: str,
         *,
         answer: str | None = None,
         finish_status: str | None = None,
+        goal: str = "",
+        first_state_id: str = "",
+        actions: Sequence[Action] | None = None,
     ) -> Judgement:
-        """The verdict of the backend's judge. Raises UnknownTask, StateNotFound."""
-        if finish_status is not None and finish_status not in _STATUSES:
-            raise InvalidRequest(
-                f"finish_status is one of {', '.join(_STATUSES)}, not {finish_status!r}",
-                field="finish_status",
-            )
-        live = await self._states.get(final_state_id)
-        value = await self._states.value(live)
-        return self._registry.get(live.state.backend).judge(task, value, answer, finish_status)
+        """The verdict of the task's predicate or of the model judge; see `judging`.
+
+        Raises UnknownTask, StateNotFound, InvalidRequest, Unavailable.
+        """
+        return await self._judging.judge(
+            task,
+            final_state_id,
+            answer=answer,
+            finish_status=finish_status,
+            goal=goal,
+            first_state_id=first_state_id,
+            actions=actions,
+        )
 
     async def list_backends(self) -> Sequence[Backend]:
         return [
@@ -172,6 +212,12 @@ class World:
         """The task templates of all backends."""
         return [template for model in self._registry for template in model.templates()]
 
+    async def _look(self, model: WorldBackend[Any], live: Live) -> bytes:
+        seen = await look(self._pictures, model, live)
+        if isinstance(seen, FailureReason):
+            raise _UnseenError(seen)
+        return seen
+
     async def _draw(self, model: WorldBackend[Any], live: Live, request: ImageRequest) -> Rendering:
         drawn = await self._pictures.get(model, live, request)
         result = "failed" if drawn.image is None else "cached" if drawn.cached else "drawn"
@@ -180,3 +226,18 @@ class World:
             value = await self._states.value(live)
             drawn = replace(drawn, elements=model.elements(value))
         return drawn
+
+
+class _UnseenError(Exception):
+    """The screen before the step cannot be drawn, so a model cannot look at it.
+
+    Never remembered as the transition's answer: the screen may be drawn another time.
+    """
+
+    def __init__(self, reason: FailureReason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def _ms_since(begin: float) -> float:
+    return (time.perf_counter() - begin) * 1000

@@ -53,12 +53,13 @@ COMMIT = Purpose.COMMIT
 
 
 class Easel(renderer_rpc.RendererServiceServicer):  # type: ignore[misc]
-    """Answers every page with bytes that repeat its HTML."""
+    """Answers every page with bytes that repeat its HTML, or with `picture` where it is set."""
 
     def __init__(self, blobs: BlobStore) -> None:
         self.blobs = blobs
         self.drawn: list[renderer_pb.RenderRequest] = []
         self.fails: FailureReason | None = None
+        self.picture = b""
 
     async def Render(self, request: renderer_pb.RenderRequest, _: Any) -> Any:
         if self.fails is not None:
@@ -66,7 +67,7 @@ class Easel(renderer_rpc.RendererServiceServicer):  # type: ignore[misc]
         self.drawn.append(request)
         wish = convert.image_request_from_pb(request.image)
         assert wish is not None
-        data = request.html.encode()
+        data = self.picture or request.html.encode()
         width, height = round(request.width_px * wish.scale), round(request.height_px * wish.scale)
         image = Image(await self.blobs.put(data), width, height, wish.format)
         return convert.rendering_to_pb(Rendering(image, revision="easel"))

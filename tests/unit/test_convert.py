@@ -26,6 +26,7 @@ from wmkit.domain.generation import (
 )
 from wmkit.domain.runs import Run, RunEvent, RunStatus
 from wmkit.domain.screen import Point, Screen
+from wmkit.domain.sources import FromHtml, FromPayload, FromScreenshot, StateSource
 from wmkit.domain.tasks import Judgement, Task, TaskRef, TaskTemplate, Verdict
 from wmkit.domain.transition import (
     Backend,
@@ -139,7 +140,7 @@ TASK = Task(
     kind="edit",
     wants_answer=True,
 )
-PROVENANCE = Provenance("scripted", "r1", True, 12, "stop", 0.25, 17.5)
+PROVENANCE = Provenance("scripted", "r1", True, 12, "stop", 0.25, 17.5, ("UNCLOSED: x", "w"))
 
 
 @pytest.mark.parametrize(
@@ -163,6 +164,8 @@ PROVENANCE = Provenance("scripted", "r1", True, 12, "stop", 0.25, 17.5)
         ("screenshot", Rendering(None, FailureReason.RENDER_TIMEOUT)),
         ("rendering", Rendering(IMAGE, None, ELEMENTS, ("w",), True, 21.0, "chromium 156")),
         ("rendering", Rendering(None, FailureReason.OVERSIZED)),
+        ("action_log", (a.Tap(Point(0.25, 0.75)), a.Back(), a.Type("x", submit=True))),
+        ("action_log", ()),
         ("judgement", Judgement(verdict=Verdict.UNSURE, reason="two clocks", judge="vlm")),
         ("backend", Backend("scripted", "r1", True, False)),
         ("run", Run("r", RunStatus.FAILED, "runs/r", 3, "out of memory", "{}")),
@@ -320,3 +323,36 @@ def test_tokens_without_their_log_probabilities_are_refused() -> None:
 def test_a_seed_beyond_64_bits_is_the_callers_mistake() -> None:
     with pytest.raises(InvalidRequest, match=r"clock\.alarm"):
         convert.task_ref_to_pb(TaskRef(template="clock.alarm", seed=2**63))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        TaskRef(template="t", seed=-1),
+        FromHtml("<p>ü</p>", Screen(720, 1280, 2.0)),
+        FromScreenshot(b"\x89PNG"),
+        FromPayload("ab", "cd"),
+    ],
+)
+def test_what_a_state_is_made_of_survives_the_wire(source: StateSource) -> None:
+    message = convert.source_to_pb(source)
+    sent = worldmodel.CreateStateRequest.FromString(message.SerializeToString())
+    assert convert.source_from_pb(sent) == source
+
+
+def test_html_without_a_screen_is_a_phone_s() -> None:
+    message = worldmodel.CreateStateRequest(html=worldmodel.HtmlSource(html="<p>"))
+    assert convert.source_from_pb(message) == FromHtml("<p>", Screen(1080, 2400))
+
+
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        (worldmodel.CreateStateRequest(), "task"),
+        (worldmodel.CreateStateRequest(html={"html": "<p>", "screen": {}}), "html.screen"),
+    ],
+)
+def test_a_source_that_is_none_is_named(message: Any, field: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        convert.source_from_pb(message)
+    assert caught.value.field == field

@@ -21,9 +21,9 @@ def list_tasks(worldmodel: str) -> None:
 
 
 def _scripted() -> Sequence[TaskTemplate]:
-    from services.worldmodel.backends import load
+    from services.worldmodel.backends.scripted import Scripted
 
-    return load(["scripted"]).default.templates()
+    return Scripted().templates()
 
 
 def _ask(address: str) -> Sequence[TaskTemplate]:

@@ -4,6 +4,7 @@ They implement the Protocols of `wmkit.ports`. `wmkit.clients.sync.connect` is t
 without asyncio, for scripts and notebooks.
 """
 
+from wmkit.clients.pictures import to_pil
 from wmkit.clients.policy import PolicyClient
 from wmkit.clients.renderer import Page, RendererClient
 from wmkit.clients.trainer import TrainerClient
@@ -16,4 +17,5 @@ __all__ = [
     "StepCall",
     "TrainerClient",
     "WorldModelClient",
+    "to_pil",
 ]

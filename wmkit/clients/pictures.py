@@ -1,6 +1,7 @@
-"""Pictures for people: decode them, save them."""
+"""Pictures for people: decode them, encode them."""
 
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wmkit.domain.transition import Image
@@ -16,3 +17,14 @@ def to_pil(image: Image) -> "PilImage":
     from PIL import Image as pil
 
     return pil.open(BytesIO(image.data))
+
+
+def encoded(picture: "bytes | str | Path | PilImage") -> bytes:
+    """Encoded bytes as they are, a file's bytes, or a Pillow image as PNG."""
+    if isinstance(picture, bytes):
+        return picture
+    if isinstance(picture, (str, Path)):
+        return Path(picture).read_bytes()
+    out = BytesIO()
+    picture.save(out, "PNG")
+    return out.getvalue()

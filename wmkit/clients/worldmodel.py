@@ -10,6 +10,7 @@ from wmkit import convert
 from wmkit.clients.base import Client, each
 from wmkit.domain.actions import Action
 from wmkit.domain.errors import InvalidRequest, WMError
+from wmkit.domain.sources import StateSource
 from wmkit.domain.tasks import Judgement, TaskRef, TaskTemplate
 from wmkit.domain.transition import (
     Backend,
@@ -34,6 +35,8 @@ class StepCall:
     purpose: Purpose = Purpose.COMMIT
     seed: int = 0
     image: ImageRequest | None = None
+    pin: bool = False
+    goal: str = ""
 
 
 class WorldModelClient(Client):
@@ -43,12 +46,24 @@ class WorldModelClient(Client):
     _stub_class = worldmodel_pb2_grpc.WorldModelServiceStub
 
     async def create_state(
-        self, task: TaskRef, *, backend: str = "", image: ImageRequest | None = None
+        self,
+        source: StateSource,
+        /,
+        *,
+        backend: str = "",
+        image: ImageRequest | None = None,
+        pin: bool = False,
     ) -> Created:
-        request = pb.CreateStateRequest(
-            task=convert.task_ref_to_pb(task),
-            backend=backend,
-            image=convert.image_request_to_pb(image),
+        """A state from a task, HTML, a screenshot, or the payload of an earlier state.
+
+        Raises UnknownTask, UnknownBackend, BadHtml, InvalidRequest, StateNotFound,
+        Unavailable.
+        """
+        request = convert.source_to_pb(source)
+        request.MergeFrom(
+            pb.CreateStateRequest(
+                backend=backend, image=convert.image_request_to_pb(image), pin=pin
+            )
         )
         return convert.created_from_pb(await self._call(self._stub.CreateState, request))
 
@@ -60,12 +75,14 @@ class WorldModelClient(Client):
         purpose: Purpose = Purpose.COMMIT,
         seed: int = 0,
         image: ImageRequest | None = None,
+        pin: bool = False,
+        goal: str = "",
     ) -> Transition:
         """What the action leads to. A fault of the simulated world is outcome FAILED.
 
         Raises StateNotFound, InvalidAction, Unavailable, DeadlineExpired.
         """
-        request = _step(StepCall("", state_id, action, purpose, seed, image))
+        request = _step(StepCall("", state_id, action, purpose, seed, image, pin, goal))
         return convert.transition_from_pb(await self._call(self._stub.Step, request))
 
     async def batch_step(
@@ -130,13 +147,23 @@ class WorldModelClient(Client):
 
     async def judge(
         self,
-        task: TaskRef,
+        task: TaskRef | None,
         final_state_id: str,
         *,
         answer: str | None = None,
         finish_status: str | None = None,
+        goal: str = "",
+        first_state_id: str = "",
+        actions: Sequence[Action] | None = None,
     ) -> Judgement:
-        request = pb.JudgeRequest(task=convert.task_ref_to_pb(task), final_state_id=final_state_id)
+        """The verdict on an episode; see `wmkit.ports.WorldModel.judge`."""
+        request = pb.JudgeRequest(
+            final_state_id=final_state_id, goal=goal, first_state_id=first_state_id
+        )
+        if task is not None:
+            request.task.CopyFrom(convert.task_ref_to_pb(task))
+        if actions is not None:
+            request.actions.CopyFrom(convert.action_log_to_pb(actions))
         if answer is not None:
             request.answer = answer
         if finish_status is not None:
@@ -161,6 +188,8 @@ def _step(call: StepCall) -> pb.StepRequest:
             purpose=convert.purpose_to_pb(call.purpose),
             seed=call.seed,
             image=convert.image_request_to_pb(call.image),
+            goal=call.goal,
+            pin=call.pin,
         )
     except ValueError as error:
         raise InvalidRequest(f"the step cannot be sent: {error}") from None

@@ -29,6 +29,8 @@ from wmkit.convert.policy import (
 )
 from wmkit.convert.trainer import event_from_pb, event_to_pb, run_from_pb, run_to_pb
 from wmkit.convert.worldmodel import (
+    action_log_from_pb,
+    action_log_to_pb,
     backend_from_pb,
     backend_to_pb,
     created_from_pb,
@@ -39,6 +41,8 @@ from wmkit.convert.worldmodel import (
     purpose_to_pb,
     screenshot_from_pb,
     screenshot_to_pb,
+    source_from_pb,
+    source_to_pb,
     state_from_pb,
     state_to_pb,
     task_from_pb,
@@ -54,6 +58,8 @@ from wmkit.convert.worldmodel import (
 __all__ = [
     "GenerateCall",
     "action_from_pb",
+    "action_log_from_pb",
+    "action_log_to_pb",
     "action_to_pb",
     "backend_from_pb",
     "backend_to_pb",
@@ -85,6 +91,8 @@ __all__ = [
     "screen_to_pb",
     "screenshot_from_pb",
     "screenshot_to_pb",
+    "source_from_pb",
+    "source_to_pb",
     "state_from_pb",
     "state_to_pb",
     "task_from_pb",

@@ -1,9 +1,11 @@
 """States, transitions, tasks and verdicts on the wire."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from wmr1.worldmodel.v1 import worldmodel_pb2 as pb
 
+from wmkit.convert.actions import action_from_pb, action_to_pb
 from wmkit.convert.enums import FAILURE, OUTCOME, PURPOSE, VERDICT
 from wmkit.convert.pictures import (
     element_to_pb,
@@ -15,7 +17,10 @@ from wmkit.convert.pictures import (
     screen_from_pb,
     screen_to_pb,
 )
+from wmkit.domain.actions import Action
 from wmkit.domain.errors import InvalidRequest
+from wmkit.domain.screen import Screen
+from wmkit.domain.sources import FromHtml, FromPayload, FromScreenshot, StateSource
 from wmkit.domain.tasks import Judgement, Task, TaskRef, TaskTemplate
 from wmkit.domain.transition import (
     Backend,
@@ -97,6 +102,18 @@ def template_from_pb(message: pb.TaskTemplate) -> TaskTemplate:
     )
 
 
+def action_log_to_pb(actions: Sequence[Action]) -> pb.ActionLog:
+    """Raises InvalidAction for answer and finish: how an episode ended is said elsewhere."""
+    return pb.ActionLog(actions=[action_to_pb(action) for action in actions])
+
+
+def action_log_from_pb(message: pb.ActionLog, field: str = "actions") -> tuple[Action, ...]:
+    """Raises InvalidAction, as `action_from_pb` does."""
+    return tuple(
+        action_from_pb(action, f"{field}.actions[{i}]") for i, action in enumerate(message.actions)
+    )
+
+
 def judgement_to_pb(judgement: Judgement) -> pb.JudgeResponse:
     return pb.JudgeResponse(
         verdict=VERDICT.to_pb(judgement.verdict), reason=judgement.reason, judge=judgement.judge
@@ -145,6 +162,41 @@ def state_from_pb(message: pb.State, field: str = "state") -> State:
     )
 
 
+def source_to_pb(source: StateSource) -> pb.CreateStateRequest:
+    """A request with its `source` set and nothing else."""
+    match source:
+        case TaskRef():
+            return pb.CreateStateRequest(task=task_ref_to_pb(source))
+        case FromHtml(html, screen):
+            message = pb.HtmlSource(html=html, screen=screen_to_pb(screen))
+            return pb.CreateStateRequest(html=message)
+        case FromScreenshot(data):
+            return pb.CreateStateRequest(screenshot=pb.ScreenshotSource(data=data))
+        case FromPayload(payload_digest, state_id):
+            payload = pb.PayloadSource(payload_digest=payload_digest, state_id=state_id)
+            return pb.CreateStateRequest(payload=payload)
+
+
+def source_from_pb(message: pb.CreateStateRequest) -> StateSource:
+    match message.WhichOneof("source"):
+        case "task":
+            return task_ref_from_pb(message.task)
+        case "html":
+            if not message.html.HasField("screen"):
+                return FromHtml(message.html.html, Screen())
+            return FromHtml(message.html.html, screen_from_pb(message.html.screen, "html.screen"))
+        case "screenshot":
+            return FromScreenshot(message.screenshot.data)
+        case "payload":
+            return FromPayload(message.payload.payload_digest, message.payload.state_id)
+        case _:
+            raise InvalidRequest(
+                "a state is created from a task, html, a screenshot or a payload; "
+                "task is not set, nor is another source",
+                "task",
+            )
+
+
 def created_to_pb(created: Created) -> pb.CreateStateResponse:
     message = pb.CreateStateResponse(
         state=state_to_pb(created.state),
@@ -180,6 +232,7 @@ def transition_to_pb(transition: Transition) -> pb.StepResponse:
             finish_reason=origin.finish_reason,
             step_ms=origin.step_ms,
             render_ms=origin.render_ms,
+            warnings=origin.warnings,
         ),
     )
     if transition.state is not None:
@@ -204,6 +257,7 @@ def transition_from_pb(message: pb.StepResponse) -> Transition:
             finish_reason=origin.finish_reason,
             step_ms=origin.step_ms,
             render_ms=origin.render_ms,
+            warnings=tuple(origin.warnings),
         ),
         state=None if failed else state_from_pb(message.state),
         reason=FAILURE.from_pb(message.reason, "reason") if failed else None,

@@ -94,7 +94,10 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where an answer came from; times in milliseconds."""
+    """Where an answer came from; times in milliseconds.
+
+    `warnings` say what is odd about a model's answer although it could be used.
+    """
 
     backend: str
     revision: str
@@ -103,6 +106,7 @@ class Provenance:
     finish_reason: str = ""
     step_ms: float = 0.0
     render_ms: float = 0.0
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

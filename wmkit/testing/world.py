@@ -5,8 +5,9 @@ from io import BytesIO
 
 from wmkit.blobs import MemoryBlobs, digest
 from wmkit.domain.actions import Action
-from wmkit.domain.errors import StateNotFound, UnknownTask
+from wmkit.domain.errors import InvalidRequest, StateNotFound, UnknownTask
 from wmkit.domain.screen import Screen
+from wmkit.domain.sources import StateSource
 from wmkit.domain.tasks import Judgement, Task, TaskRef, TaskTemplate, Verdict
 from wmkit.domain.transition import (
     Backend,
@@ -55,8 +56,16 @@ class FakeWorldModel:
         self.steps: list[tuple[str, Action, Purpose]] = []
 
     async def create_state(
-        self, task: TaskRef, *, backend: str = "", image: ImageRequest | None = None
+        self,
+        task: StateSource,
+        /,
+        *,
+        backend: str = "",
+        image: ImageRequest | None = None,
+        pin: bool = False,
     ) -> Created:
+        if not isinstance(task, TaskRef):
+            raise InvalidRequest("the fake world model starts from tasks only", "source")
         if task.template != self._template:
             raise UnknownTask(f"there is no task {task.template!r}", "task.template")
         made = Task(
@@ -78,6 +87,8 @@ class FakeWorldModel:
         purpose: Purpose,
         seed: int = 0,
         image: ImageRequest | None = None,
+        pin: bool = False,
+        goal: str = "",
     ) -> Transition:
         word = self._word(state_id)
         self.steps.append((word, action, purpose))
@@ -96,11 +107,14 @@ class FakeWorldModel:
 
     async def judge(
         self,
-        task: TaskRef,
+        task: TaskRef | None,
         final_state_id: str,
         *,
         answer: str | None = None,
         finish_status: str | None = None,
+        goal: str = "",
+        first_state_id: str = "",
+        actions: Sequence[Action] | None = None,
     ) -> Judgement:
         word = self._word(final_state_id)
         verdict = Verdict.SUCCESS if word == self._goal else Verdict.FAILURE

@@ -4,19 +4,43 @@ import difflib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from services.worldmodel.backends.base import Prediction, WorldBackend
+from services.worldmodel.backends.base import Prediction, Seeing, WorldBackend
+from services.worldmodel.settings import WorldModelSettings
 from wmkit.domain.errors import UnknownBackend
 
 __all__ = ["BACKENDS", "Prediction", "Registry", "WorldBackend", "load"]
 
 
-def _scripted() -> WorldBackend[Any]:
+def _scripted(_: WorldModelSettings) -> WorldBackend[Any]:
     from services.worldmodel.backends.scripted import Scripted
 
     return Scripted()
 
 
-BACKENDS: dict[str, Callable[[], WorldBackend[Any]]] = {"scripted": _scripted}
+def _replay(settings: WorldModelSettings) -> WorldBackend[Any]:
+    from services.worldmodel.backends.replay import Replay
+
+    return Replay.open(settings.replay)
+
+
+def _code2world(settings: WorldModelSettings) -> WorldBackend[Any]:
+    from services.worldmodel.learned import loading
+
+    return loading.code2world(settings)
+
+
+def _gworld(settings: WorldModelSettings) -> WorldBackend[Any]:
+    from services.worldmodel.learned import loading
+
+    return loading.gworld(settings)
+
+
+BACKENDS: dict[str, Callable[[WorldModelSettings], WorldBackend[Any]]] = {
+    "scripted": _scripted,
+    "replay": _replay,
+    "code2world": _code2world,
+    "gworld": _gworld,
+}
 
 
 class Registry:
@@ -42,13 +66,23 @@ class Registry:
     def __iter__(self) -> Iterator[WorldBackend[Any]]:
         return iter(self._by_name.values())
 
+    async def close(self) -> None:
+        """Let go of what the backends hold open."""
+        for backend in self:
+            if isinstance(backend, Seeing):
+                await backend.close()
 
-def load(names: Sequence[str]) -> Registry:
-    """Build the named backends. Raises UnknownBackend for a name that does not exist."""
+
+def load(names: Sequence[str], settings: WorldModelSettings) -> Registry:
+    """Build the named backends.
+
+    Raises UnknownBackend for a name that does not exist, InvalidRequest for settings that a
+    backend cannot work with.
+    """
     for name in names:
         if name not in BACKENDS:
             raise _unknown(name, BACKENDS)
-    return Registry([BACKENDS[name]() for name in names])
+    return Registry([BACKENDS[name](settings) for name in names])
 
 
 def _unknown(name: str, known: dict[str, Any]) -> UnknownBackend:

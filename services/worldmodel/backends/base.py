@@ -5,6 +5,7 @@ no I/O of its own beyond asking its model, keeps nothing between calls, and know
 names of states nor caches nor pictures.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -18,12 +19,28 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Prediction(Generic[V]):
-    """The next value, or the reason why there is none. `tokens` were spent by a model."""
+    """The next value, or the reason why there is none. `tokens` were spent by a model.
+
+    `warnings` say what is odd about a model's answer although it could be used.
+    """
 
     value: V | None
     reason: FailureReason | None = None
     tokens: int = 0
     finish_reason: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a model that looks at the screen is given besides the state's value.
+
+    `picture` = the current screen, encoded, at the full size of the device. `goal` is empty
+    where the caller named none or the backend does not read it.
+    """
+
+    picture: bytes
+    goal: str = ""
 
 
 class WorldBackend(Protocol[V]):
@@ -91,3 +108,23 @@ class WorldBackend(Protocol[V]):
         ...
 
     def templates(self) -> tuple[TaskTemplate, ...]: ...
+
+
+class Seeing(ABC, Generic[V]):
+    """A backend whose model looks at the screen: `predict_seen` is asked, never `predict`.
+
+    Where `reads_goal`, the goal is part of the transition's name. A class and no Protocol:
+    every step asks whether its backend is one.
+    """
+
+    reads_goal: bool
+
+    @abstractmethod
+    async def predict_seen(
+        self, value: V, action: Action, seed: int, scene: Scene
+    ) -> Prediction[V]:
+        """The next value. Raises EngineDown, Overloaded, InvalidAction."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Let go of what is held open towards the model."""

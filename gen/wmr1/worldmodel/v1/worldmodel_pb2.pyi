@@ -68,15 +68,45 @@ class Task(_message.Message):
     wants_answer: bool
     def __init__(self, ref: _Optional[_Union[TaskRef, _Mapping]] = ..., goal: _Optional[str] = ..., complexity: _Optional[int] = ..., step_limit: _Optional[int] = ..., apps: _Optional[_Iterable[str]] = ..., main_app: _Optional[str] = ..., kind: _Optional[str] = ..., wants_answer: bool = ...) -> None: ...
 
+class HtmlSource(_message.Message):
+    __slots__ = ("html", "screen")
+    HTML_FIELD_NUMBER: _ClassVar[int]
+    SCREEN_FIELD_NUMBER: _ClassVar[int]
+    html: str
+    screen: _common_pb2.Screen
+    def __init__(self, html: _Optional[str] = ..., screen: _Optional[_Union[_common_pb2.Screen, _Mapping]] = ...) -> None: ...
+
+class ScreenshotSource(_message.Message):
+    __slots__ = ("data",)
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    def __init__(self, data: _Optional[bytes] = ...) -> None: ...
+
+class PayloadSource(_message.Message):
+    __slots__ = ("payload_digest", "state_id")
+    PAYLOAD_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    STATE_ID_FIELD_NUMBER: _ClassVar[int]
+    payload_digest: str
+    state_id: str
+    def __init__(self, payload_digest: _Optional[str] = ..., state_id: _Optional[str] = ...) -> None: ...
+
 class CreateStateRequest(_message.Message):
-    __slots__ = ("task", "backend", "image")
+    __slots__ = ("task", "html", "screenshot", "payload", "backend", "image", "pin")
     TASK_FIELD_NUMBER: _ClassVar[int]
+    HTML_FIELD_NUMBER: _ClassVar[int]
+    SCREENSHOT_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
     BACKEND_FIELD_NUMBER: _ClassVar[int]
     IMAGE_FIELD_NUMBER: _ClassVar[int]
+    PIN_FIELD_NUMBER: _ClassVar[int]
     task: TaskRef
+    html: HtmlSource
+    screenshot: ScreenshotSource
+    payload: PayloadSource
     backend: str
     image: _common_pb2.ImageRequest
-    def __init__(self, task: _Optional[_Union[TaskRef, _Mapping]] = ..., backend: _Optional[str] = ..., image: _Optional[_Union[_common_pb2.ImageRequest, _Mapping]] = ...) -> None: ...
+    pin: bool
+    def __init__(self, task: _Optional[_Union[TaskRef, _Mapping]] = ..., html: _Optional[_Union[HtmlSource, _Mapping]] = ..., screenshot: _Optional[_Union[ScreenshotSource, _Mapping]] = ..., payload: _Optional[_Union[PayloadSource, _Mapping]] = ..., backend: _Optional[str] = ..., image: _Optional[_Union[_common_pb2.ImageRequest, _Mapping]] = ..., pin: bool = ...) -> None: ...
 
 class CreateStateResponse(_message.Message):
     __slots__ = ("state", "task", "image", "elements")
@@ -107,21 +137,25 @@ class State(_message.Message):
     def __init__(self, state_id: _Optional[str] = ..., screen_id: _Optional[str] = ..., backend: _Optional[str] = ..., revision: _Optional[str] = ..., screen: _Optional[_Union[_common_pb2.Screen, _Mapping]] = ..., payload_digest: _Optional[str] = ...) -> None: ...
 
 class StepRequest(_message.Message):
-    __slots__ = ("state_id", "action", "purpose", "seed", "image")
+    __slots__ = ("state_id", "action", "purpose", "seed", "image", "goal", "pin")
     STATE_ID_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     PURPOSE_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
     IMAGE_FIELD_NUMBER: _ClassVar[int]
+    GOAL_FIELD_NUMBER: _ClassVar[int]
+    PIN_FIELD_NUMBER: _ClassVar[int]
     state_id: str
     action: _common_pb2.Action
     purpose: Purpose
     seed: int
     image: _common_pb2.ImageRequest
-    def __init__(self, state_id: _Optional[str] = ..., action: _Optional[_Union[_common_pb2.Action, _Mapping]] = ..., purpose: _Optional[_Union[Purpose, str]] = ..., seed: _Optional[int] = ..., image: _Optional[_Union[_common_pb2.ImageRequest, _Mapping]] = ...) -> None: ...
+    goal: str
+    pin: bool
+    def __init__(self, state_id: _Optional[str] = ..., action: _Optional[_Union[_common_pb2.Action, _Mapping]] = ..., purpose: _Optional[_Union[Purpose, str]] = ..., seed: _Optional[int] = ..., image: _Optional[_Union[_common_pb2.ImageRequest, _Mapping]] = ..., goal: _Optional[str] = ..., pin: bool = ...) -> None: ...
 
 class Provenance(_message.Message):
-    __slots__ = ("backend", "revision", "cache_hit", "tokens", "finish_reason", "step_ms", "render_ms")
+    __slots__ = ("backend", "revision", "cache_hit", "tokens", "finish_reason", "step_ms", "render_ms", "warnings")
     BACKEND_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     CACHE_HIT_FIELD_NUMBER: _ClassVar[int]
@@ -129,6 +163,7 @@ class Provenance(_message.Message):
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
     STEP_MS_FIELD_NUMBER: _ClassVar[int]
     RENDER_MS_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
     backend: str
     revision: str
     cache_hit: bool
@@ -136,7 +171,8 @@ class Provenance(_message.Message):
     finish_reason: str
     step_ms: float
     render_ms: float
-    def __init__(self, backend: _Optional[str] = ..., revision: _Optional[str] = ..., cache_hit: bool = ..., tokens: _Optional[int] = ..., finish_reason: _Optional[str] = ..., step_ms: _Optional[float] = ..., render_ms: _Optional[float] = ...) -> None: ...
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, backend: _Optional[str] = ..., revision: _Optional[str] = ..., cache_hit: bool = ..., tokens: _Optional[int] = ..., finish_reason: _Optional[str] = ..., step_ms: _Optional[float] = ..., render_ms: _Optional[float] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class StepResponse(_message.Message):
     __slots__ = ("outcome", "reason", "state", "image", "elements", "provenance")
@@ -222,17 +258,29 @@ class GetScreenshotResponse(_message.Message):
     warnings: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, reason: _Optional[_Union[_common_pb2.FailureReason, str]] = ..., image: _Optional[_Union[_common_pb2.Image, _Mapping]] = ..., elements: _Optional[_Iterable[_Union[_common_pb2.Element, _Mapping]]] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class ActionLog(_message.Message):
+    __slots__ = ("actions",)
+    ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    actions: _containers.RepeatedCompositeFieldContainer[_common_pb2.Action]
+    def __init__(self, actions: _Optional[_Iterable[_Union[_common_pb2.Action, _Mapping]]] = ...) -> None: ...
+
 class JudgeRequest(_message.Message):
-    __slots__ = ("task", "final_state_id", "answer", "finish_status")
+    __slots__ = ("task", "final_state_id", "answer", "finish_status", "goal", "first_state_id", "actions")
     TASK_FIELD_NUMBER: _ClassVar[int]
     FINAL_STATE_ID_FIELD_NUMBER: _ClassVar[int]
     ANSWER_FIELD_NUMBER: _ClassVar[int]
     FINISH_STATUS_FIELD_NUMBER: _ClassVar[int]
+    GOAL_FIELD_NUMBER: _ClassVar[int]
+    FIRST_STATE_ID_FIELD_NUMBER: _ClassVar[int]
+    ACTIONS_FIELD_NUMBER: _ClassVar[int]
     task: TaskRef
     final_state_id: str
     answer: str
     finish_status: str
-    def __init__(self, task: _Optional[_Union[TaskRef, _Mapping]] = ..., final_state_id: _Optional[str] = ..., answer: _Optional[str] = ..., finish_status: _Optional[str] = ...) -> None: ...
+    goal: str
+    first_state_id: str
+    actions: ActionLog
+    def __init__(self, task: _Optional[_Union[TaskRef, _Mapping]] = ..., final_state_id: _Optional[str] = ..., answer: _Optional[str] = ..., finish_status: _Optional[str] = ..., goal: _Optional[str] = ..., first_state_id: _Optional[str] = ..., actions: _Optional[_Union[ActionLog, _Mapping]] = ...) -> None: ...
 
 class JudgeResponse(_message.Message):
     __slots__ = ("verdict", "reason", "judge")
