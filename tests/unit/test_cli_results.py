@@ -57,6 +57,17 @@ def test_the_table_has_a_row_per_app_and_one_for_all() -> None:
     ]  # fmt: skip
 
 
+def test_an_evaluation_is_not_compared_with_nothing() -> None:
+    rated = {"before": rate(0.5, 8, 0.2, 0.8), "after": None, "improvement": None}
+    never = {**rated, "after": rate(0.0, 0, 0.0, 1.0)}
+    text = printed(comparison({**rated, "by_app": {"Clock": never}, "iterations": 0}))
+    assert "after" not in text and "difference" not in text
+    clock = next(line for line in text.splitlines() if "Clock" in line)
+    assert [cell.strip() for cell in clock.strip("│ ").split("│")] == [
+        "Clock", "8", "50.0 % [20.0, 80.0]",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [(0.1, 0.3, "better"), (-0.3, -0.1, "worse"), (-0.01, 0.4, "No difference beyond chance")],

@@ -33,12 +33,16 @@ def comparison(summary: Mapping[str, Any]) -> Table:
     """One row per app and one for all of them."""
     table = Table(title="held-out success, 95 % intervals", title_justify="left")
     table.add_column("tasks")
-    for name in ("n", "before", "after", "difference, paired"):
+    # Where nothing was trained there is one evaluation, and nothing to compare.
+    columns = ("n", "before", "after", "difference, paired")
+    if not summary.get("after"):
+        columns = ("n", "before" if summary.get("iterations") else "success")
+    for name in columns:
         table.add_column(name, justify="right")
     for app, row in summary.get("by_app", {}).items():
-        table.add_row(app, *_cells(row))
+        table.add_row(app, *_cells(row)[: len(columns)])
     table.add_section()
-    table.add_row("all", *_cells(summary), style="bold")
+    table.add_row("all", *_cells(summary)[: len(columns)], style="bold")
     return table
 
 
@@ -70,7 +74,7 @@ def books(summary: Mapping[str, Any]) -> str:
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
     before, after, change = row.get("before"), row.get("after"), row.get("improvement")
-    n = (after or before or {}).get("n", 0)
+    n = max((rate["n"] for rate in (before, after) if rate), default=0)
     difference = "-"
     if change:
         difference = f"{100 * change['mean']:+.1f} {interval(change['ci95'])}"

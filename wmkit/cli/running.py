@@ -37,16 +37,19 @@ async def run_at(recipe: "Recipe", trainer: str) -> Run:
 
     async with TrainerClient(trainer) as client:
         run = await client.create_run(dumps(recipe))
-        return await watch(run.run_id, trainer, recipe.schedule.max_train_s)
+        schedule = recipe.schedule
+        return await watch(
+            run.run_id, trainer, schedule.max_train_s, trains=schedule.iterations > 0
+        )
 
 
-async def watch(run_id: str, trainer: str, max_train_s: float = 0.0) -> Run:
+async def watch(run_id: str, trainer: str, max_train_s: float = 0.0, *, trains: bool = True) -> Run:
     """Show a run's events until it has ended. Raises RunNotFound."""
     from wmkit.clients.trainer import TrainerClient
 
     async with TrainerClient(trainer) as client:
         out.print(f"run {run_id}")
-        with Watcher(out, max_train_s=max_train_s) as watcher:
+        with Watcher(out, max_train_s=max_train_s, trains=trains) as watcher:
             await watcher.follow(client.watch_run(run_id))
         return await client.get_run(run_id)
 

@@ -22,8 +22,9 @@ def list_runs(folder: Path | None, trainer: str) -> None:
         out.print(f"no runs yet in {places.shown(folder)}; make one: wmr1 demo")
         return
     table = Table(box=None, header_style="bold")
-    for column in ("run", "status", "iterations", "before", "after", "error"):
-        table.add_column(column)
+    for column in ("run", "status", "iter", "before", "after"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("error", overflow="fold")
     for run in runs:
         table.add_row(
             run.run_id, run.status, str(run.iteration), *_rates(Path(run.directory)), run.error

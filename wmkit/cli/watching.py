@@ -20,6 +20,8 @@ TITLES = {
     "evaluate-after": "after training: the same tasks, greedy",
     "report": "writing the report",
 }
+ALONE = {"evaluate-before": "held-out tasks, greedy", "report": TITLES["report"]}
+"""The phases of a run that only evaluates."""
 _BAR = 16
 # "taught": groups whose episodes differed in reward, of all groups.
 _HEAD = "  iter  success                    reward  steps  imagined  taught    time"
@@ -28,9 +30,9 @@ _HEAD = "  iter  success                    reward  steps  imagined  taught    t
 class Watcher:
     """Prints the events of one run. Use as a `with` block around `follow`."""
 
-    def __init__(self, console: Console, *, max_train_s: float = 0.0) -> None:
-        self._console = console
+    def __init__(self, console: Console, *, max_train_s: float = 0.0, trains: bool = True) -> None:
         self._max_train_s = max_train_s
+        self._trains = trains
         self._phase = ""
         self._began = 0.0
         self._progress = Progress(
@@ -74,7 +76,7 @@ class Watcher:
 
     def _enter(self, phase: str) -> None:
         self._phase, self._began = phase, time.monotonic()
-        title = TITLES.get(phase, phase)
+        title = TITLES.get(phase, phase) if self._trains else ALONE.get(phase, phase)
         self._progress.console.print(f"[bold]{title}[/bold]")
         if phase == "train":
             self._progress.console.print(f"[dim]{_HEAD}[/dim]")
