@@ -34,7 +34,7 @@ def comparison(summary: Mapping[str, Any]) -> Table:
     table = Table(title="held-out success, 95 % intervals", title_justify="left")
     table.add_column("tasks")
     # Where nothing was trained there is one evaluation, and nothing to compare.
-    columns = ("n", "before", "after", "difference, paired")
+    columns: tuple[str, ...] = ("n", "before", "after", "difference, paired")
     if not summary.get("after"):
         columns = ("n", "before" if summary.get("iterations") else "success")
     for name in columns:
