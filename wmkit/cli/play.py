@@ -17,7 +17,9 @@ from wmkit.domain.transition import Element, Outcome
 def play(template: str, seed: int, worldmodel: str, save: Path | None) -> None:
     """Let a person act until the task is judged or left. Raises UnknownTask, StackFailed."""
     folder = save or places.root() / "var" / "play"
-    private = private_stack("play", ("renderer", "worldmodel")) if not worldmodel else None
+    private = (
+        private_stack("play", ("renderer", "worldmodel"), keep=False) if not worldmodel else None
+    )
     with private or nullcontext() as stack:
         address = stack.address("worldmodel") if stack else worldmodel
         with connect(address) as world:

@@ -4,6 +4,7 @@ Blobs and runs lie with everybody else's, so that trajectories outlive the comma
 """
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -19,8 +20,13 @@ def private_stack(
     name: str,
     services: tuple[str, ...] = SERVICES,
     settings: Mapping[str, str] | None = None,
+    *,
+    keep: bool = True,
 ) -> Iterator[Stack]:
-    """Serving when the block begins. Its folder is `var/NAME-TIME`. Raises StackFailed."""
+    """Serving when the block begins. Raises StackFailed.
+
+    Its folder is `var/NAME-TIME`; without `keep` it is removed when nothing went wrong.
+    """
     end_cleanly()
     stack = Stack(private_layout(name, services, settings or {}))
     try:
@@ -31,6 +37,8 @@ def private_stack(
     finally:
         with out.status("stopping"):
             stack.stop()
+    if not keep:
+        shutil.rmtree(stack.layout.folder)
 
 
 def private_layout(name: str, services: tuple[str, ...], settings: Mapping[str, str]) -> Layout:
