@@ -197,8 +197,8 @@ def plant_wrong_broadcast(monkeypatch: pytest.MonkeyPatch) -> None:
     """Advantages laid out token by token over the samples instead of sample by sample."""
     honest = losses.policy_losses
 
-    def mixed(logprobs: Any, old: Any, advantages: Any, loss: Any) -> TokenLosses:
-        return honest(logprobs, old, advantages.sort().values, loss)
+    def mixed(logprobs: Any, old: Any, advantages: Any, *rest: Any) -> TokenLosses:
+        return honest(logprobs, old, advantages.sort().values, *rest)
 
     monkeypatch.setattr(losses, "policy_losses", mixed)
 

@@ -35,7 +35,8 @@ LOSS = Loss()
 def test_worked_values(ratio: float, advantage: float, loss: float, slope: float) -> None:
     logprob = torch.tensor([math.log(ratio) - 1.0], dtype=torch.float64, requires_grad=True)
     old = torch.tensor([-1.0], dtype=torch.float64)
-    token = policy_losses(logprob, old, torch.tensor([advantage], dtype=torch.float64), LOSS)
+    given = torch.tensor([advantage], dtype=torch.float64)
+    token = policy_losses(logprob, old, given, LOSS, torch.zeros(1).long())
     token.loss.sum().backward()  # type: ignore[no-untyped-call]
     assert token.loss.item() == pytest.approx(loss)
     assert logprob.grad is not None
@@ -45,7 +46,7 @@ def test_worked_values(ratio: float, advantage: float, loss: float, slope: float
 def test_flags_say_which_bound_was_active() -> None:
     ratios = torch.tensor([1.5, 0.5, 0.5, 5.0, 1.0, 1.0])
     advantages = torch.tensor([1.0, 1.0, -1.0, -1.0, 1.0, -1.0])
-    token = policy_losses(ratios.log(), torch.zeros(6), advantages, LOSS)
+    token = policy_losses(ratios.log(), torch.zeros(6), advantages, LOSS, torch.arange(6))
     assert token.clipped_high.tolist() == [True, False, False, False, False, False]
     assert token.clipped_low.tolist() == [False, False, True, False, False, False]
     assert token.dual_clipped.tolist() == [False, False, False, True, False, False]

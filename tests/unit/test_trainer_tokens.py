@@ -134,10 +134,10 @@ class Loss:
                 self.rows.append((row, chosen[kept].int().tolist(), pictures))
             return batch, select
 
-        def policy_losses(logprobs: Any, old: Any, advantages: Any, loss: Any) -> Any:
+        def policy_losses(logprobs: Any, old: Any, advantages: Any, *rest: Any) -> Any:
             self.old += old.tolist()
             self.advantages += advantages.tolist()
-            return honest_losses(logprobs, old, advantages, loss)
+            return honest_losses(logprobs, old, advantages, *rest)
 
         monkeypatch.setattr(Learner, "pack", pack)
         monkeypatch.setattr(losses, "policy_losses", policy_losses)
