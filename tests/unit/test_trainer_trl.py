@@ -144,6 +144,7 @@ def theirs(made: Learner, of: Sequence[Sample], tmp_path: Path) -> tuple[float, 
         num_generations=len(of),
         max_completion_length=COMPLETION,
         gradient_checkpointing=False,
+        use_bias_correction_kl=False,
         **settings,
     )
     trainer = GRPOTrainer(
