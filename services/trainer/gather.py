@@ -80,7 +80,8 @@ class Collector:
         self._blobs = blobs
         self._stall_s = stall_s
         self._on_episode = on_episode
-        self._cursor = "0"
+        self.cursor = "0"
+        """Place in the queue's results up to which everything was read."""
         self._outstanding: dict[str, Job] = {}
 
     async def play(
@@ -99,8 +100,8 @@ class Collector:
             try:
                 await self._submit(waiting)
                 block_ms = BLOCK_MS if not waiting else BLOCK_MS // 10
-                results, self._cursor = await self._queue.results(
-                    self._run_id, self._cursor, 256, block_ms
+                results, self.cursor = await self._queue.results(
+                    self._run_id, self.cursor, 256, block_ms
                 )
             except Unavailable as error:
                 log.warning("the job queue does not answer", error=error.message)
@@ -137,7 +138,7 @@ class Collector:
             # "0-0" is never the id of a stream entry: there is none of ours to acknowledge.
             await self._queue.finish(Delivery("0-0", job, 0), result)
         while True:
-            results, self._cursor = await self._queue.results(self._run_id, self._cursor, 256, 0)
+            results, self.cursor = await self._queue.results(self._run_id, self.cursor, 256, 0)
             if not results:
                 break
             await self._read(results)

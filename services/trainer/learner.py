@@ -55,8 +55,8 @@ class Learner:
         self.stop = threading.Event()
         """Set from another thread to end a running update early."""
         self.optimizer = _adamw(self.model, recipe)
-        self._steps = 0
-        self._random = random.Random(recipe.seed)
+        self.steps = 0
+        self.random = random.Random(recipe.seed)
         self._start: dict[str, Tensor] = {}
         """By sample, its log-probabilities before the iteration's first step, where needed."""
         self._reference = None
@@ -94,7 +94,7 @@ class Learner:
             order = list(samples)
             # One step over everything needs no shuffling, and the sum's order stays fixed.
             if optimizer.minibatches > 1:
-                self._random.shuffle(order)
+                self.random.shuffle(order)
             parts = [order[i :: optimizer.minibatches] for i in range(optimizer.minibatches)]
             for part in filter(None, parts):
                 self._step(part, samples, images, tally, on_policy)
@@ -136,8 +136,8 @@ class Learner:
         ).item()
         if not math.isfinite(norm):
             raise BadSample(f"the gradient is not finite; {self._culprit(part, weights, images)}")
-        self._steps += 1
-        lr = learning_rate(self._steps, recipe)
+        self.steps += 1
+        lr = learning_rate(self.steps, recipe)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         self.optimizer.step()
@@ -188,9 +188,7 @@ class Learner:
         tally.tokens(token, logprobs.detach(), sampler, divergence, correction, on_policy)
         return (values * spread(weights)).sum()
 
-    def _score(
-        self, samples: Sequence[Sample], images: Mapping[str, bytes]
-    ) -> dict[str, Tensor]:
+    def _score(self, samples: Sequence[Sample], images: Mapping[str, bytes]) -> dict[str, Tensor]:
         """Log-probabilities of every sample's sampled tokens under the weights as they are."""
         out: dict[str, Tensor] = {}
         lengths = [len(s.token_ids) for s in samples]
@@ -201,7 +199,7 @@ class Learner:
                 scores = forward_logprobs(
                     self.model, batch, select, self.recipe.episode.temperature
                 )
-            parts = scores.split([s.sampled for s in chosen])
+            parts = torch.split(scores, [s.sampled for s in chosen])  # type: ignore[no-untyped-call]
             out |= zip((s.name for s in chosen), parts, strict=True)
         return out
 

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from services.trainer.recipe import Aggregation, Loss
 
-
 LOG_RATIO_LIMIT = 20.0
 """Ratios are kept within exp(-20) and exp(20): beyond that every objective is bounded anyway,
 and an infinite ratio would turn the gradient of a bounded token (0 * inf) into NaN."""

@@ -18,5 +18,6 @@ def learning_rate(step: int, recipe: Recipe) -> float:
     total = recipe.schedule.iterations * optimizer.epochs * optimizer.minibatches
     top = max(1, optimizer.warmup)
     done = min(1.0, max(0, step - top) / max(1, total - top))
-    fall = optimizer.cosine_floor + (1 - optimizer.cosine_floor) * (1 + math.cos(math.pi * done)) / 2
+    floor = optimizer.cosine_floor
+    fall = floor + (1 - floor) * (1 + math.cos(math.pi * done)) / 2
     return optimizer.lr * rise * fall

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from services.trainer.jobs import TaskSampler, eval_jobs, held_out, stable_seed, train_jobs
+from services.trainer.jobs import Sender, TaskSampler, eval_jobs, held_out, stable_seed, train_jobs
 from services.trainer.recipe import Recipe
 from wmkit.domain.tasks import TaskRef
 
@@ -57,7 +57,7 @@ def test_held_out_instances_are_spread_over_templates_and_outside_the_training_s
 
 def test_a_groups_members_share_task_and_world_and_differ_in_their_sampling() -> None:
     tasks = [TaskRef(template="a", seed=0), TaskRef(template="b", seed=1)]
-    jobs = train_jobs(recipe(), "run", 4, 9, tasks)
+    jobs = train_jobs(recipe(), Sender("run", "run", 9), 4, tasks)
     assert [(j.group, j.member, str(j.task)) for j in jobs] == [
         (0, 0, "a:0"), (0, 1, "a:0"), (0, 2, "a:0"), (1, 0, "b:1"), (1, 1, "b:1"), (1, 2, "b:1")
     ]  # fmt: skip
@@ -70,8 +70,8 @@ def test_a_groups_members_share_task_and_world_and_differ_in_their_sampling() ->
 
 
 def test_both_evaluations_ask_for_the_same_episodes_at_every_run_seed() -> None:
-    before = eval_jobs(recipe(0), "run", "evaluate-before", 0)
-    after = eval_jobs(recipe(1), "run", "evaluate-after", 12)
+    before = eval_jobs(recipe(0), Sender("run", "run", 0), "evaluate-before")
+    after = eval_jobs(recipe(1), Sender("run", "run", 12), "evaluate-after")
     assert not {j.job_id for j in before} & {j.job_id for j in after}
     for b, a in zip(before, after, strict=True):
         assert (b.task, b.seed, b.transition_seed, b.spec) == (

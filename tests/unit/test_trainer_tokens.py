@@ -165,7 +165,9 @@ def train(
         }
     )
     samples = [s for i, e in enumerate(episodes) for s in samples_of(e, 1.0 - i)]
-    return Learner(recipe).update(samples, images)
+    learner = Learner(recipe)
+    learner.model.config.text_config.max_position_embeddings = 4096
+    return learner.update(samples, images)
 
 
 def assert_reached_the_loss(

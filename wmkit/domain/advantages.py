@@ -52,7 +52,10 @@ def gigpo(
     for reward, ids in zip(rewards, visited, strict=True):
         for t, key in enumerate(ids):
             returns.setdefault(key, []).append(reward * discount ** (len(ids) - 1 - t))
-    parts = {key: iter(_compared(values) if len(values) > 1 else [0.0]) for key, values in returns.items()}
+    parts = {
+        key: iter(_compared(values) if len(values) > 1 else [0.0])
+        for key, values in returns.items()
+    }
     # The parts of a step group lie in the order in which its steps were met above.
     return [
         [episode + weight * next(parts[key]) for key in ids]
