@@ -1,5 +1,6 @@
 """Which episodes are asked for: balanced, reproducible, never held out in training."""
 
+import json
 from collections import Counter
 
 from services.trainer.jobs import Sender, TaskSampler, eval_jobs, held_out, stable_seed, train_jobs
@@ -79,3 +80,24 @@ def test_both_evaluations_ask_for_the_same_episodes_at_every_run_seed() -> None:
         )  # fmt: skip
         assert b.spec.temperature == 0
     assert {j.min_version for j in after} == {12}
+
+
+def test_a_sampler_goes_on_where_its_state_stood() -> None:
+    sampler = TaskSampler(recipe().tasks, 3)
+    sampler.draw(4)
+    sampler.put_back([TaskRef(template="b", seed=2)])
+    state = json.loads(json.dumps(sampler.state()))
+    later = TaskSampler(recipe().tasks, 99)
+    later.restore(state)
+    assert later.draw(20) == sampler.draw(20)
+
+
+def test_an_attempt_that_was_ended_does_not_share_its_job_ids() -> None:
+    tasks = [TaskRef(template="a", seed=1)]
+    first = train_jobs(recipe(), Sender("run", "run", 1), 2, tasks)
+    again = train_jobs(recipe(), Sender("run", "run~1", 1, attempt=1), 2, tasks)
+    assert not {job.job_id for job in first} & {job.job_id for job in again}
+    assert [job.seed for job in first] == [job.seed for job in again]
+    assert {job.policy_id for job in again} == {"run~1"}
+    refill = train_jobs(recipe(), Sender("run", "run", 1), 2, tasks, first_group=2)
+    assert {job.group for job in refill} == {2}
