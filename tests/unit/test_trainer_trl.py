@@ -14,8 +14,8 @@ import torch
 
 pytest.importorskip("trl", minversion="1.16")
 
-from datasets import Dataset  # type: ignore[import-not-found,unused-ignore]
-from trl import GRPOConfig, GRPOTrainer  # type: ignore[import-not-found,unused-ignore]
+from datasets import Dataset
+from trl import GRPOConfig, GRPOTrainer
 
 from services.trainer import losses
 from services.trainer.batches import Sample
