@@ -130,14 +130,14 @@ class Run:
         found = self.findings
         if saved is not None:
             self.version, self.policy_id = saved.version, saved.policy_id
-            self._collector.cursor = saved.cursor
+            self._collector.go_to(saved.cursor)
             self._sampler.restore(saved.sampler)
             found.before, found.transitions = saved.before, saved.transitions
             found.iterations, found.train_s = saved.iteration, saved.train_s
             found.earlier_s = saved.wall_s
         ledger = await patiently(lambda: self._ports.queue.ledger(self.run_id), PATIENCE_S)
         if not ledger.requested:  # another queue: it begins at its own beginning
-            self._collector.cursor = "0"
+            self._collector.go_to("0")
             found.earlier = self._folder.ended()
         info = await patiently(self._ports.policy.info, PATIENCE_S)
         if info.policy_id == self.policy_id and info.version > self.version:
@@ -153,7 +153,7 @@ class Run:
             iteration=found.iterations,
             version=self.version,
             policy_id=self.policy_id,
-            cursor=self._collector.cursor,
+            cursor=self._collector.position,
             sampler=self._sampler.state(),
             before=found.before,
             transitions=found.transitions,
@@ -272,8 +272,9 @@ class Run:
         policy, blobs = self._ports.policy, self._ports.blobs
         digest = await patiently(lambda: blobs.put(weights), PATIENCE_S)
         await patiently(lambda: policy.update_weights(self.policy_id, version, digest), PATIENCE_S)
+        if version != self.version:  # a resumed run publishes its version once more
+            self._folder.append_version(version, digest)
         self.version = version
-        self._folder.append_version(version, digest)
 
     async def _check_processor(self, learner: Learner) -> None:
         info = await patiently(self._ports.policy.info, PATIENCE_S)

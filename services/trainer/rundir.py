@@ -24,7 +24,7 @@ from services.trainer.groups import succeeded
 from wmkit.domain.episode import ResultStatus
 from wmkit.ports import Ledger
 
-LOGS = ("metrics.jsonl", "trajectories.jsonl")
+LOGS = ("metrics.jsonl", "trajectories.jsonl", "versions.jsonl")
 
 
 class RunDir:
