@@ -199,7 +199,7 @@ class Learner:
                 scores = forward_logprobs(
                     self.model, batch, select, self.recipe.episode.temperature
                 )
-            parts = torch.split(scores, [s.sampled for s in chosen])  # type: ignore[no-untyped-call]
+            parts = torch.split(scores, [s.sampled for s in chosen])
             out |= zip((s.name for s in chosen), parts, strict=True)
         return out
 

@@ -77,16 +77,20 @@ class Record:
             path.read_text("utf-8") if told else "",
         )
 
-    def set(self, status: RunStatus, error: str = "") -> None:
-        """Change the status, on disk first; watchers of an ended run are told last."""
-        self.status, self.error = status, error
+    def store(self) -> None:
         state = {
-            "status": status.value,
-            "error": error,
+            "run_id": self.run_id,
+            "status": self.status.value,
+            "error": self.error,
             "created": self.created,
             "attempt": self.attempt,
         }
-        self.folder.write_json("run.json", {"run_id": self.run_id, **state})
+        self.folder.write_json("run.json", state)
+
+    def set(self, status: RunStatus, error: str = "") -> None:
+        """Change the status, on disk first; watchers of an ended run are told last."""
+        self.status, self.error = status, error
+        self.store()
         message = error or {RunStatus.SUCCEEDED: "the run has ended"}.get(status, status.value)
         self.events.milestone(RunEvent(status, iteration=self.iteration, message=message))
 
@@ -254,7 +258,7 @@ class Runs:
             record.folder.drop_states()
         else:  # on disk before its jobs are ended, for a resumed run must not wait for them
             record.attempt += 1
-            record.set(RunStatus.RUNNING)
+            record.store()
         try:
             await self._conclude(record, run, status, error, started)
         except Exception as failure:
