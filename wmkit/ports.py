@@ -144,6 +144,14 @@ class Ledger:
     masked: int = 0
     dead: int = 0
 
+    def __add__(self, other: "Ledger") -> "Ledger":
+        return Ledger(
+            self.requested + other.requested,
+            self.accepted + other.accepted,
+            self.masked + other.masked,
+            self.dead + other.dead,
+        )
+
     @property
     def ended(self) -> int:
         return self.accepted + self.masked + self.dead

@@ -30,9 +30,12 @@ class Sample:
         return sum(self.mask)
 
 
-def samples_of(trajectory: Trajectory, advantage: float) -> list[Sample]:
-    """The samples of a trajectory; its advantage goes to every one of them."""
+def samples_of(trajectory: Trajectory, advantage: float | Sequence[float]) -> list[Sample]:
+    """The samples of a trajectory, one per step. One advantage goes to every one of them;
+    several are those of the steps, and must be as many."""
     job = trajectory.job.job_id
+    steps = trajectory.steps
+    values = [advantage] * len(steps) if isinstance(advantage, float) else advantage
     return [
         Sample(
             name=f"{job} step {step.index}",
@@ -42,9 +45,9 @@ def samples_of(trajectory: Trajectory, advantage: float) -> list[Sample]:
             logprobs=step.segment.logprobs,
             images=step.segment.images,
             processor=step.segment.processor,
-            advantage=advantage,
+            advantage=value,
         )
-        for step in trajectory.steps
+        for step, value in zip(steps, values, strict=True)
     ]
 
 

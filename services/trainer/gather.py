@@ -81,7 +81,22 @@ class Collector:
         self._stall_s = stall_s
         self._on_episode = on_episode
         self._cursor = "0"
+        self._position = "0"
+        self._early: dict[str, Result] = {}
         self._outstanding: dict[str, Job] = {}
+
+    @property
+    def position(self) -> str:
+        """Place in the queue's results up to which none is needed any more."""
+        return self._position
+
+    def go_to(self, position: str) -> None:
+        """Read on from a `position` of an earlier process.
+
+        Behind it may lie results of jobs that this process has yet to ask for: they are kept
+        until it does.
+        """
+        self._cursor = self._position = position
 
     async def play(
         self,
@@ -99,12 +114,12 @@ class Collector:
             try:
                 await self._submit(waiting)
                 block_ms = BLOCK_MS if not waiting else BLOCK_MS // 10
-                results, self._cursor = await self._queue.results(
-                    self._run_id, self._cursor, 256, block_ms
-                )
+                results = self._claim_early()
+                if not results:
+                    results = await self._next(block_ms)
             except Unavailable as error:
                 log.warning("the job queue does not answer", error=error.message)
-                results = ()
+                results = []
                 await asyncio.sleep(PAUSE_S)
             for episode in await self._read(results):
                 ended[episode.job.job_id] = keep(episode)
@@ -137,7 +152,7 @@ class Collector:
             # "0-0" is never the id of a stream entry: there is none of ours to acknowledge.
             await self._queue.finish(Delivery("0-0", job, 0), result)
         while True:
-            results, self._cursor = await self._queue.results(self._run_id, self._cursor, 256, 0)
+            results = await self._next(0)
             if not results:
                 break
             await self._read(results)
@@ -155,8 +170,24 @@ class Collector:
                 break
             del waiting[:SUBMIT_CHUNK]
 
+    async def _next(self, block_ms: int) -> Sequence[Result]:
+        """The next results of the run; empty when there are none within `block_ms`."""
+        results, self._cursor = await self._queue.results(self._run_id, self._cursor, 256, block_ms)
+        return results
+
+    def _claim_early(self) -> Sequence[Result]:
+        """Results that came before their jobs were asked for, by now."""
+        return [self._early.pop(job) for job in list(self._outstanding) if job in self._early]
+
     async def _read(self, results: Sequence[Result]) -> list[Episode]:
-        known = [result for result in results if result.job_id in self._outstanding]
+        known = []
+        for result in results:
+            if result.job_id in self._outstanding:
+                known.append(result)
+            else:
+                self._early[result.job_id] = result
+        if not self._early:
+            self._position = self._cursor
         episodes = await asyncio.gather(*(self._episode(result) for result in known))
         for episode in episodes:
             del self._outstanding[episode.job.job_id]

@@ -13,10 +13,10 @@ from statistics import fmean
 
 from services.trainer.batches import Sample, samples_of
 from services.trainer.gather import Episode
-from services.trainer.recipe import Recipe
-from wmkit.domain import advantages
+from services.trainer.recipe import Advantage, Recipe
+from wmkit.domain import advantages, branches
 from wmkit.domain.episode import Ending, Trajectory
-from wmkit.domain.rewards import Member, group_rewards
+from wmkit.domain.rewards import group_rewards
 from wmkit.domain.tasks import TaskRef, Verdict
 
 
@@ -57,16 +57,7 @@ def harvest(episodes: Sequence[Episode], recipe: Recipe, version: int, seed: int
             out.again.append(tasks[group])
             continue
         graded = group_rewards(
-            [
-                Member(
-                    success=succeeded(member),
-                    length=member.length,
-                    calls=member.calls,
-                    useful_calls=member.useful_calls,
-                    name=member.job.job_id,
-                )
-                for member in members
-            ],
+            [branches.member(member) for member in members],
             step_limit=members[0].task.step_limit,
             n_max=recipe.episode.max_calls,
             shaping=recipe.reward.shaping,
@@ -79,12 +70,12 @@ def harvest(episodes: Sequence[Episode], recipe: Recipe, version: int, seed: int
         totals = [reward.total for reward in graded]
         if recipe.control == "shuffle_rewards":
             shuffle.shuffle(totals)
-        if not advantages.has_spread(totals):
+        steps = step_advantages(totals, members, recipe.advantage)
+        if not any(abs(value) > advantages.SAME for of_one in steps for value in of_one):
             flat += 1
             continue
-        values = advantages.ADVANTAGES[recipe.advantage.kind](totals)
-        for member, advantage in zip(members, values, strict=True):
-            out.samples += samples_of(member, advantage)
+        for member, values in zip(members, steps, strict=True):
+            out.samples += samples_of(member, values)
     valid = [member for members in groups.values() for member in members]
     out.metrics = {
         "groups": len(groups),
@@ -100,6 +91,23 @@ def harvest(episodes: Sequence[Episode], recipe: Recipe, version: int, seed: int
         **behaviour(valid),
     }
     return out
+
+
+def step_advantages(
+    rewards: Sequence[float], members: Sequence[Trajectory], how: Advantage
+) -> list[list[float]]:
+    """The advantage of every step of every member; all zero where nothing tells them apart."""
+    if how.kind == "gigpo":
+        visited = [
+            [s.state_id if how.step_group == "state" else s.screen_id for s in member.steps]
+            for member in members
+        ]
+        return advantages.gigpo(
+            rewards, visited, weight=how.step_weight, discount=how.step_discount
+        )
+    flat = not advantages.has_spread(rewards)
+    values = [0.0] * len(rewards) if flat else advantages.ADVANTAGES[how.kind](rewards)
+    return [[value] * len(m.steps) for value, m in zip(values, members, strict=True)]
 
 
 def behaviour(trajectories: Sequence[Trajectory]) -> dict[str, float]:

@@ -6,7 +6,9 @@ Everything follows from the recipe's seed, so a run can be asked for again.
 import hashlib
 import random
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from services.trainer.recipe import Recipe, Tasks
 from wmkit.domain.episode import Job
@@ -38,6 +40,23 @@ class TaskSampler:
         """Queue again the tasks whose groups were lost to infrastructure."""
         self._again.extend(tasks)
 
+    def state(self) -> dict[str, Any]:
+        """Everything that decides the next draws, for JSON."""
+        return {
+            "random": self._random.getstate(),
+            "round": self._round,
+            "drawn": {name: sorted(seeds) for name, seeds in self._drawn.items()},
+            "again": [task.model_dump() for task in self._again],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where the sampler of `state` stood."""
+        version, internal, gauss = state["random"]
+        self._random.setstate((version, tuple(internal), gauss))
+        self._round = list(state["round"])
+        self._drawn = {name: set(seeds) for name, seeds in state["drawn"].items()}
+        self._again = deque(TaskRef.model_validate(task) for task in state["again"])
+
     def _next(self) -> TaskRef:
         if not self._round:
             self._round = list(self._tasks.templates)
@@ -63,45 +82,64 @@ def held_out(tasks: Tasks) -> list[TaskRef]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Whose jobs they are. `attempt` counts how often the run was ended and resumed: the jobs
+    of an attempt that was ended are over, so the next one asks under other names."""
+
+    run_id: str
+    policy_id: str
+    version: int
+    attempt: int = 0
+
+    def job_id(self, phase: str, group: int, member: int) -> str:
+        again = f"/again-{self.attempt}" if self.attempt else ""
+        return f"{self.run_id}/{phase}/{group}/{member}{again}"
+
+
 def train_jobs(
-    recipe: Recipe, run_id: str, iteration: int, version: int, tasks: Sequence[TaskRef]
+    recipe: Recipe,
+    sender: Sender,
+    iteration: int,
+    tasks: Sequence[TaskRef],
+    first_group: int = 0,
 ) -> list[Job]:
-    """`group_size` episodes of every task; group g plays `tasks[g]`."""
+    """`group_size` episodes of every task; group `first_group` + i plays `tasks[i]`."""
     phase = f"train-{iteration}"
     return [
         Job(
-            job_id=f"{run_id}/{phase}/{group}/{member}",
-            run_id=run_id,
+            job_id=sender.job_id(phase, group, member),
+            run_id=sender.run_id,
             phase=phase,
             task=task,
             group=group,
             member=member,
             seed=stable_seed(recipe.seed, phase, group, member),
             transition_seed=stable_seed(recipe.seed, phase, group),
-            policy_id=run_id,
-            min_version=version,
+            policy_id=sender.policy_id,
+            min_version=sender.version,
             spec=recipe.episode,
         )
-        for group, task in enumerate(tasks)
+        for group, task in enumerate(tasks, first_group)
         for member in range(recipe.schedule.group_size)
     ]
 
 
-def eval_jobs(recipe: Recipe, run_id: str, phase: str, version: int) -> list[Job]:
+def eval_jobs(recipe: Recipe, sender: Sender, phase: str) -> list[Job]:
     """One greedy episode of every held-out instance; transition seeds do not depend on the
     phase, so before and after meet the same world."""
     return [
         Job(
-            job_id=f"{run_id}/{phase}/{index}/0",
-            run_id=run_id,
+            job_id=sender.job_id(phase, index, 0),
+            run_id=sender.run_id,
             phase=phase,
             task=task,
             group=index,
             member=0,
             seed=stable_seed("evaluate", index),
             transition_seed=stable_seed("evaluate", index),
-            policy_id=run_id,
-            min_version=version,
+            policy_id=sender.policy_id,
+            min_version=sender.version,
             spec=recipe.eval_episode,
         )
         for index, task in enumerate(held_out(recipe.tasks))

@@ -18,6 +18,7 @@ from torch import Tensor
 from services.trainer import losses
 from services.trainer.batches import Sample, micro_batches
 from services.trainer.recipe import Recipe
+from services.trainer.schedules import learning_rate
 from services.trainer.tally import Tally
 from wmkit.domain.errors import WMError
 from wmkit.modeling import (
@@ -54,8 +55,10 @@ class Learner:
         self.stop = threading.Event()
         """Set from another thread to end a running update early."""
         self.optimizer = _adamw(self.model, recipe)
-        self._steps = 0
-        self._random = random.Random(recipe.seed)
+        self.steps = 0
+        self.random = random.Random(recipe.seed)
+        self._start: dict[str, Tensor] = {}
+        """By sample, its log-probabilities before the iteration's first step, where needed."""
         self._reference = None
         if recipe.loss.kl_beta > 0:
             self._reference = copy.deepcopy(self.model).eval().requires_grad_(False)
@@ -83,12 +86,15 @@ class Learner:
         started = time.perf_counter()
         optimizer = self.recipe.optimizer
         tally = Tally()
+        self._start = {}
+        if self.recipe.loss.correction != "none" and optimizer.epochs * optimizer.minibatches > 1:
+            self._start = self._score(samples, images)
         on_policy = True
         for _ in range(optimizer.epochs):
             order = list(samples)
             # One step over everything needs no shuffling, and the sum's order stays fixed.
             if optimizer.minibatches > 1:
-                self._random.shuffle(order)
+                self.random.shuffle(order)
             parts = [order[i :: optimizer.minibatches] for i in range(optimizer.minibatches)]
             for part in filter(None, parts):
                 self._step(part, samples, images, tally, on_policy)
@@ -130,8 +136,8 @@ class Learner:
         ).item()
         if not math.isfinite(norm):
             raise BadSample(f"the gradient is not finite; {self._culprit(part, weights, images)}")
-        self._steps += 1
-        lr = recipe.optimizer.lr * min(1.0, self._steps / max(1, recipe.optimizer.warmup))
+        self.steps += 1
+        lr = learning_rate(self.steps, recipe)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         self.optimizer.step()
@@ -150,19 +156,25 @@ class Learner:
         batch, select = self.pack(samples, images)
         temperature = recipe.episode.temperature
         logprobs = forward_logprobs(self.model, batch, select, temperature)
-        counts = torch.tensor([s.sampled for s in samples])
-        old = torch.tensor(
+        sampler = torch.tensor(
             [p for s in samples for p, m in zip(s.logprobs, s.mask, strict=True) if m],
             device=self.device,
         )
+        counts = torch.tensor([s.sampled for s in samples])
+        answers = torch.arange(len(samples)).repeat_interleave(counts).to(self.device)
 
         def spread(values: Sequence[float]) -> Tensor:
-            return torch.tensor(values).repeat_interleave(counts).to(self.device)
+            return torch.tensor(values, device=self.device)[answers]
 
+        old, correction = sampler, None
+        if recipe.loss.correction != "none":
+            kept = [self._start[s.name] for s in samples if s.name in self._start]
+            old = torch.cat(kept) if kept else logprobs.detach()
+            correction = losses.sampler_correction(old, sampler, recipe.loss, answers)
         token = losses.policy_losses(
-            logprobs, old, spread([s.advantage for s in samples]), recipe.loss
+            logprobs, old, spread([s.advantage for s in samples]), recipe.loss, answers
         )
-        values = token.loss
+        values = token.loss if correction is None else token.loss * correction
         divergence = None
         if self._reference is not None:
             with torch.no_grad():
@@ -171,10 +183,25 @@ class Learner:
             values = values + recipe.loss.kl_beta * divergence
         finite = torch.isfinite(values)
         if not bool(finite.all()):
-            row = int(torch.arange(len(samples)).repeat_interleave(counts)[~finite.cpu()][0])
+            row = int(answers[~finite][0])
             raise BadSample(f"the loss of {samples[row].name} is not finite")
-        tally.tokens(token, logprobs.detach(), old, divergence, on_policy)
+        tally.tokens(token, logprobs.detach(), sampler, divergence, correction, on_policy)
         return (values * spread(weights)).sum()
+
+    def _score(self, samples: Sequence[Sample], images: Mapping[str, bytes]) -> dict[str, Tensor]:
+        """Log-probabilities of every sample's sampled tokens under the weights as they are."""
+        out: dict[str, Tensor] = {}
+        lengths = [len(s.token_ids) for s in samples]
+        for indices in micro_batches(lengths, self.recipe.optimizer.micro_batch_tokens):
+            chosen = [samples[i] for i in indices]
+            batch, select = self.pack(chosen, images)
+            with torch.no_grad():
+                scores = forward_logprobs(
+                    self.model, batch, select, self.recipe.episode.temperature
+                )
+            parts = torch.split(scores, [s.sampled for s in chosen])
+            out |= zip((s.name for s in chosen), parts, strict=True)
+        return out
 
     def pack(self, samples: Sequence[Sample], images: Mapping[str, bytes]) -> tuple[Batch, Tensor]:
         """The batch of `samples` and bool [B, L], true on exactly their sampled tokens.
@@ -184,6 +211,11 @@ class Learner:
         for sample in samples:
             if sample.mask[0]:
                 raise BadSample(f"{sample.name} begins with a sampled token: it has no prompt")
+            if len(sample.token_ids) > self.loaded.context:
+                raise BadSample(
+                    f"{sample.name} has {len(sample.token_ids)} tokens, the model takes "
+                    f"{self.loaded.context}"
+                )
         pixels = [self._pixels(sample, images) for sample in samples]
         try:
             batch = self.loaded.pack(

@@ -1,4 +1,4 @@
-"""The clipped policy-gradient loss of GRPO and its relatives, token by token.
+"""The policy-gradient losses of GRPO and its relatives, token by token.
 
 Pure functions on tensors; no model, no batching. The loss of an optimizer step is
 
@@ -17,6 +17,10 @@ from torch import Tensor
 
 from services.trainer.recipe import Aggregation, Loss
 
+LOG_RATIO_LIMIT = 20.0
+"""Ratios are kept within exp(-20) and exp(20): beyond that every objective is bounded anyway,
+and an infinite ratio would turn the gradient of a bounded token (0 * inf) into NaN."""
+
 
 @dataclass(frozen=True, slots=True)
 class TokenLosses:
@@ -29,15 +33,31 @@ class TokenLosses:
     dual_clipped: Tensor
 
 
-def policy_losses(logprobs: Tensor, old: Tensor, advantages: Tensor, loss: Loss) -> TokenLosses:
+def policy_losses(
+    logprobs: Tensor, old: Tensor, advantages: Tensor, loss: Loss, answers: Tensor
+) -> TokenLosses:
     """The loss of each sampled token; all inputs have shape [tokens], in nats.
 
-    With r = exp(logprobs - old):  -min(r A, clip(r, 1 - low, 1 + high) A)  (PPO, Schulman
-    et al. 2017, with the asymmetric "clip-higher" bounds of DAPO, Yu et al. 2025); where
-    A < 0 it is at most  -dual A  (dual clip, Ye et al. 2020). A bounded token has no
-    gradient.
+    `answers` numbers the answer (sample) that each token belongs to, from 0 without gaps.
+    With r = exp(logprobs - old):
+
+    - `clip`: -min(r A, clip(r, 1 - low, 1 + high) A)  (PPO, Schulman et al. 2017, with the
+      asymmetric "clip-higher" bounds of DAPO, Yu et al. 2025); where A < 0 it is at most
+      -dual A  (dual clip, Ye et al. 2020). A bounded token has no gradient.
+    - `gspo`: the same with the geometric mean of r over the answer (Zheng et al. 2025).
+    - `cispo`: -min(r, cap) A logprobs with a constant first factor, so that no token loses
+      its gradient (MiniMax-M1, 2025).
     """
-    ratio = torch.exp(logprobs - old)
+    difference = logprobs - old
+    if loss.objective == "gspo":
+        difference = answer_means(difference, answers)
+    ratio = difference.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp()
+    if loss.objective == "cispo":
+        weight = ratio.detach()
+        over = weight > loss.cispo_cap
+        never = torch.zeros_like(over)
+        values = -weight.clamp(max=loss.cispo_cap) * advantages * logprobs
+        return TokenLosses(values, weight, never, over & (advantages > 0), never)
     clipped = ratio.clamp(1 - loss.clip_low, 1 + loss.clip_high)
     surrogate = torch.minimum(ratio * advantages, clipped * advantages)
     negative = advantages < 0
@@ -48,6 +68,38 @@ def policy_losses(logprobs: Tensor, old: Tensor, advantages: Tensor, loss: Loss)
         high = (advantages > 0) & (ratio > 1 + loss.clip_high)
         dual = negative & (surrogate < floor)
     return TokenLosses(-bounded, ratio.detach(), low, high, dual)
+
+
+def sampler_correction(trainer: Tensor, sampler: Tensor, loss: Loss, answers: Tensor) -> Tensor:
+    """Importance weight [tokens] of trainer over sampler, without gradient.
+
+    `trainer` and `sampler` are log-probabilities [tokens] of the same policy version.
+    exp(trainer - sampler) per token, or for `sequence_*` its product over the answer; then
+    truncated to [floor, cap] (Yao et al. 2025), or 0 for what lies outside (masked).
+    """
+    with torch.no_grad():
+        difference = trainer - sampler
+        if loss.correction.startswith("sequence"):
+            difference = answer_sums(difference, answers)[answers]
+        weight = difference.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp()
+        low, high = loss.correction_floor, loss.correction_cap
+        if loss.correction.endswith("truncate"):
+            return weight.clamp(low, high)
+        return weight.masked_fill((weight < low) | (weight > high), 0.0)
+
+
+def answer_sums(values: Tensor, answers: Tensor) -> Tensor:
+    """The sum of `values` [tokens] over each answer, [answers]."""
+    count = int(answers[-1]) + 1
+    return torch.zeros(count, dtype=values.dtype, device=values.device).index_add(
+        0, answers, values
+    )
+
+
+def answer_means(values: Tensor, answers: Tensor) -> Tensor:
+    """The mean of `values` [tokens] over each answer, at each of its tokens."""
+    means = answer_sums(values, answers) / answer_sums(torch.ones_like(values), answers)
+    return means[answers]
 
 
 def k3(logprobs: Tensor, reference: Tensor) -> Tensor:

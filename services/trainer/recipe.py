@@ -12,6 +12,8 @@ from wmkit.domain.episode import EpisodeSpec
 
 Control = Literal["none", "shuffle_rewards"]
 Aggregation = Literal["grpo", "dapo", "bnpo", "dr_grpo"]
+Objective = Literal["clip", "cispo", "gspo"]
+Correction = Literal["none", "token_truncate", "token_mask", "sequence_truncate", "sequence_mask"]
 Positive = Annotated[float, Field(gt=0)]
 
 
@@ -73,6 +75,14 @@ class Schedule(Section):
     """Tasks per iteration."""
     group_size: int = Field(8, ge=2)
     """Episodes per task: N of the group."""
+    dynamic_sampling: bool = False
+    """Play further tasks in place of groups that teach nothing, within the same iteration."""
+    max_refills: int = Field(3, ge=1)
+    """With `dynamic_sampling`: at most this many further rounds in an iteration."""
+    save_every: int = Field(1, ge=1)
+    """Iterations between two saved states that the run can be resumed from."""
+    keep_states: int = Field(1, ge=1)
+    """How many of the newest states stay on disk."""
     stall_s: Positive = 180.0
     """Fail the run when no episode ends for this long (no worker is alive, for instance)."""
 
@@ -103,13 +113,24 @@ class Reward(Section):
 class Advantage(Section):
     """From a group's rewards to its advantages; see `wmkit.domain.advantages`."""
 
-    kind: Literal["grpo", "dr_grpo", "rloo"] = "grpo"
-    """`grpo` divides by the group's standard deviation, `dr_grpo` does not."""
+    kind: Literal["grpo", "dr_grpo", "rloo", "gigpo"] = "grpo"
+    """`grpo` divides by the group's standard deviation, `dr_grpo` does not; `rloo` compares
+    with the other members; `gigpo` adds a step part to `grpo`'s."""
+    step_weight: float = Field(1.0, ge=0)
+    """Weight w of `gigpo`'s step part."""
+    step_group: Literal["state", "screen"] = "state"
+    """What makes steps of a group comparable for `gigpo`: the same state, or screens that
+    look the same."""
+    step_discount: float = Field(1.0, gt=0, le=1)
+    """`gigpo`: factor on a step's return per step that is still to come."""
 
 
 class Loss(Section):
     """The clipped policy-gradient loss; see `services.trainer.losses`."""
 
+    objective: Objective = "clip"
+    """`clip` bounds each token's ratio; `cispo` bounds its weight and never drops a token;
+    `gspo` bounds the mean ratio of a whole answer (try clip_low = 3e-4, clip_high = 4e-4)."""
     aggregation: Aggregation = "dapo"
     """How token losses are averaged: per episode (`grpo`), over tokens of the iteration
     (`dapo`) or of the optimizer step (`bnpo`), or by a constant (`dr_grpo`)."""
@@ -119,6 +140,17 @@ class Loss(Section):
     """The ratio is clipped above at 1 + clip_high."""
     dual_clip: float = Field(3.0, gt=1)
     """Bound on the ratio where the advantage is negative."""
+    cispo_cap: float = Field(5.0, gt=1)
+    """Largest weight of a token under `cispo`."""
+    correction: Correction = "none"
+    """What to do where sampler and trainer disagree. `none`: the ratio to the sampler is part
+    of the objective's ratio. Otherwise that ratio is to the trainer's own weights before the
+    iteration, and the rest is a weight of its own: per token or per answer, truncated or, over
+    the cap or under the floor, masked."""
+    correction_cap: float = Field(2.0, gt=1)
+    """Largest weight of the correction."""
+    correction_floor: float = Field(0.0, ge=0, lt=1)
+    """Smallest weight of the correction."""
     kl_beta: float = Field(0.0, ge=0)
     """Weight of the k3 divergence from the base weights; 0 keeps no reference model."""
     constant_tokens: int = Field(512, ge=1)
@@ -140,6 +172,10 @@ class Optimizer(Section):
     """Largest norm of the whole gradient."""
     warmup: int = Field(3, ge=0)
     """Optimizer steps over which the learning rate rises linearly."""
+    schedule: Literal["constant", "cosine"] = "constant"
+    """After the warm-up. `cosine` falls to `cosine_floor` over `schedule.iterations` iterations."""
+    cosine_floor: float = Field(0.0, ge=0, le=1)
+    """Where `cosine` ends, as a fraction of `lr`."""
     epochs: int = Field(1, ge=1)
     """Passes over an iteration's samples."""
     minibatches: int = Field(1, ge=1)

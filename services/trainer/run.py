@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import structlog
@@ -20,9 +21,11 @@ from services.trainer.batches import Sample
 from services.trainer.evaluation import Row, describe, row
 from services.trainer.events import EventLog
 from services.trainer.gather import Collector, Episode, patiently
-from services.trainer.groups import harvest
-from services.trainer.jobs import TaskSampler, eval_jobs, stable_seed, train_jobs
+from services.trainer.groups import Harvest, harvest
+from services.trainer.jobs import Sender, TaskSampler, eval_jobs, stable_seed, train_jobs
 from services.trainer.learner import Learner
+from services.trainer.learner_state import load_learner, save_learner
+from services.trainer.progress import Progress
 from services.trainer.recipe import Recipe
 from services.trainer.rundir import RunDir
 from services.trainer.summary import Findings
@@ -64,8 +67,13 @@ class Run:
         *,
         thread: Executor,
         device: str = "cpu",
+        attempt: int = 0,
     ) -> None:
         self.run_id = run_id
+        self.policy_id = run_id
+        self._attempt = attempt
+        self._began = time.monotonic()
+        self._sampler = TaskSampler(recipe.tasks, recipe.seed)
         self.recipe = recipe
         self.findings = Findings()
         self.version = -1
@@ -83,13 +91,20 @@ class Run:
             on_episode=self._record,
         )
 
-    async def execute(self) -> None:
-        """Train. Raises WMError with the one sentence why the run cannot go on."""
+    async def execute(self, *, resume: bool = False) -> None:
+        """Train, or go on from the last saved state.
+
+        Raises WMError with the one sentence why the run cannot go on.
+        """
         learner = await self._in_thread(lambda: Learner(self.recipe, device=self._device))
         self.learner = learner
         await self._check_processor(learner)
-        await self._publish(learner)
-        self.findings.before = await self._evaluate("evaluate-before")
+        if resume:
+            await self._restore(learner)
+        await self._publish(learner, max(0, self.version))
+        if not self.findings.before:
+            self.findings.before = await self._evaluate("evaluate-before")
+            await self._save_state(learner)
         if self.recipe.schedule.iterations:
             await self._train(learner)
             self.findings.after = await self._evaluate("evaluate-after")
@@ -103,16 +118,67 @@ class Run:
         """End the jobs that are still out, when the run ends early."""
         await self._collector.abandon(reason)
 
+    async def _restore(self, learner: Learner) -> None:
+        """Stand where the last saved state stood; without one, at the very beginning."""
+        folder = self._folder.latest_state()
+        saved = None
+        if folder is not None:
+            await self._in_thread(lambda: load_learner(learner, folder))
+            text = (folder / "run.json").read_text("utf-8")
+            saved = Progress.model_validate_json(text)
+        self._folder.cut_logs(saved.files if saved else {})
+        found = self.findings
+        if saved is not None:
+            self.version, self.policy_id = saved.version, saved.policy_id
+            self._collector.go_to(saved.cursor)
+            self._sampler.restore(saved.sampler)
+            found.before, found.transitions = saved.before, saved.transitions
+            found.iterations, found.train_s = saved.iteration, saved.train_s
+            found.earlier_s = saved.wall_s
+        ledger = await patiently(lambda: self._ports.queue.ledger(self.run_id), PATIENCE_S)
+        if not ledger.requested:  # another queue: it begins at its own beginning
+            self._collector.go_to("0")
+            found.earlier = self._folder.ended()
+        info = await patiently(self._ports.policy.info, PATIENCE_S)
+        if info.policy_id == self.policy_id and info.version > self.version:
+            # What is loaded comes from updates that will be made again, and no policy goes
+            # back to an older version; so it is another policy from here on.
+            self.policy_id = _renamed(self.policy_id)
+        self._milestone("train", f"resumed after iteration {found.iterations}")
+
+    async def _save_state(self, learner: Learner) -> None:
+        """Everything that `_restore` needs. Called when no job is out."""
+        found, schedule = self.findings, self.recipe.schedule
+        progress = Progress(
+            iteration=found.iterations,
+            version=self.version,
+            policy_id=self.policy_id,
+            cursor=self._collector.position,
+            sampler=self._sampler.state(),
+            before=found.before,
+            transitions=found.transitions,
+            train_s=found.train_s,
+            wall_s=found.earlier_s + time.monotonic() - self._began,
+            files=self._folder.log_sizes(),
+        )
+
+        def write(folder: Path) -> None:
+            save_learner(learner, folder)
+            (folder / "run.json").write_text(progress.model_dump_json(), "utf-8")
+
+        await self._in_thread(
+            lambda: self._folder.save_state(found.iterations, write, schedule.keep_states)
+        )
+
     async def _train(self, learner: Learner) -> None:
         schedule = self.recipe.schedule
-        sampler = TaskSampler(self.recipe.tasks, self.recipe.seed)
-        started = time.monotonic()
+        started = time.monotonic() - self.findings.train_s
         self._milestone("train", "training")
-        for iteration in range(1, schedule.iterations + 1):
+        for iteration in range(self.findings.iterations + 1, schedule.iterations + 1):
             elapsed = time.monotonic() - started
             if schedule.max_train_s and elapsed >= schedule.max_train_s:
                 break
-            line = await self._iterate(learner, sampler, iteration)
+            line = await self._iterate(learner, iteration)
             line["elapsed_s"] = time.monotonic() - started
             self.findings.iterations = iteration
             self.findings.train_s = line["elapsed_s"]
@@ -124,10 +190,10 @@ class Run:
                 "taught something",
                 metrics=line,
             )
+            if iteration % schedule.save_every == 0:
+                await self._save_state(learner)
 
-    async def _iterate(
-        self, learner: Learner, sampler: TaskSampler, iteration: int
-    ) -> dict[str, float]:
+    async def _iterate(self, learner: Learner, iteration: int) -> dict[str, float]:
         """Play, learn, publish; returns the metrics of docs/metrics.md."""
         clock = [time.perf_counter()]
 
@@ -135,23 +201,18 @@ class Run:
             clock.append(time.perf_counter())
             return clock[-1] - clock[-2]
 
-        tasks = sampler.draw(self.recipe.schedule.groups)
-        jobs = train_jobs(self.recipe, self.run_id, iteration, self.version, tasks)
         moved = self.findings.transitions
         before = (moved.commit, moved.imagine, moved.cache_hits)
-        episodes = await self._collector.play(
-            jobs, lambda e: e, lambda n, of: self._progress("train", n, of)
-        )
+        episodes, found, refills = await self._gather(iteration)
         line: dict[str, float] = {"iteration": iteration, "version": self.version}
         line |= _ends(episodes)
         line["commits"] = moved.commit - before[0]
         line["imagines"] = moved.imagine - before[1]
         line["cache_hits"] = moved.cache_hits - before[2]
         line["rollout_s"] = lap()
-        seed = stable_seed(self.recipe.seed, "shuffle", iteration)
+        line["refills"] = refills
         self._watch_losses(f"iteration {iteration}", [e.lost for e in episodes])
-        found = harvest(episodes, self.recipe, self.version, seed)
-        sampler.put_back(found.again)
+        self._sampler.put_back(found.again)
         images = await self._fetch(found.samples)
         line |= found.metrics
         line["samples"] = len(found.samples)
@@ -160,13 +221,36 @@ class Run:
             line |= await self._in_thread(lambda: learner.update(found.samples, images))
             self._watch_gap(line["logprob_gap"], iteration)
             line["update_s"] = lap()
-            await self._publish(learner)
+            await self._publish(learner, self.version + 1)
             line["publish_s"] = lap()
         return line
 
+    async def _gather(self, iteration: int) -> tuple[list[Episode], Harvest, int]:
+        """The iteration's episodes, what they teach, and how often the batch was refilled.
+
+        With `dynamic_sampling`, further tasks are played in place of groups that teach
+        nothing, for at most `max_refills` rounds.
+        """
+        schedule = self.recipe.schedule
+        seed = stable_seed(self.recipe.seed, "shuffle", iteration)
+        episodes: list[Episode] = []
+        groups, missing, refills = 0, schedule.groups, 0
+        while True:
+            tasks = self._sampler.draw(missing)
+            jobs = train_jobs(self.recipe, self._sender, iteration, tasks, groups)
+            groups += missing
+            episodes += await self._collector.play(
+                jobs, lambda e: e, lambda n, of: self._progress("train", n, of)
+            )
+            found = harvest(episodes, self.recipe, self.version, seed)
+            missing = schedule.groups - int(found.metrics["groups_used"])
+            if not (schedule.dynamic_sampling and missing and refills < schedule.max_refills):
+                return episodes, found, refills
+            refills += 1
+
     async def _evaluate(self, phase: str) -> list[Row]:
         self._milestone(phase, f"evaluating {self.recipe.tasks.eval_n} held-out instances")
-        jobs = eval_jobs(self.recipe, self.run_id, phase, self.version)
+        jobs = eval_jobs(self.recipe, self._sender, phase)
         rows = await self._collector.play(jobs, row, lambda n, of: self._progress(phase, n, of))
         self._watch_losses(phase, [r.reason for r in rows])
         metrics = describe(rows)
@@ -178,15 +262,19 @@ class Run:
         )
         return rows
 
-    async def _publish(self, learner: Learner) -> None:
-        """Hand the current weights to the policy service as the next version."""
+    @property
+    def _sender(self) -> Sender:
+        return Sender(self.run_id, self.policy_id, self.version, self._attempt)
+
+    async def _publish(self, learner: Learner, version: int) -> None:
+        """Hand the current weights to the policy service as that version."""
         weights = await self._in_thread(learner.weights)
-        version = self.version + 1
         policy, blobs = self._ports.policy, self._ports.blobs
         digest = await patiently(lambda: blobs.put(weights), PATIENCE_S)
-        await patiently(lambda: policy.update_weights(self.run_id, version, digest), PATIENCE_S)
+        await patiently(lambda: policy.update_weights(self.policy_id, version, digest), PATIENCE_S)
+        if version != self.version:  # a resumed run publishes its version once more
+            self._folder.append_version(version, digest)
         self.version = version
-        self._folder.append_version(version, digest)
 
     async def _check_processor(self, learner: Learner) -> None:
         info = await patiently(self._ports.policy.info, PATIENCE_S)
@@ -266,6 +354,12 @@ class Run:
     def _progress(self, phase: str, done: int, total: int) -> None:
         iteration = self.findings.iterations + (phase == "train")
         self._events.progress(RunEvent(RunStatus.RUNNING, phase, iteration, done, total))
+
+
+def _renamed(policy_id: str) -> str:
+    """ "run" becomes "run~1", that becomes "run~2"."""
+    name, _, life = policy_id.partition("~")
+    return f"{name}~{int(life or 0) + 1}"
 
 
 def _ends(episodes: Sequence[Episode]) -> dict[str, float]:

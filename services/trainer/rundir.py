@@ -5,6 +5,7 @@ run.json            id, status, error: enough to list the run after a restart
 metrics.jsonl       one line per iteration (docs/metrics.md)
 trajectories.jsonl  one line per job: how it ended, digest of its trajectory
 versions.jsonl      one line per published version: digest of its weights in the blob store
+states/             what a resumed run goes on from, one folder per saved iteration
 checkpoint/         a complete checkpoint folder
 summary.json        before, after, improvement, ledger
 report.html         the same for people
@@ -13,12 +14,17 @@ report.html         the same for people
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from services.trainer.gather import Episode
 from services.trainer.groups import succeeded
+from wmkit.domain.episode import ResultStatus
+from wmkit.ports import Ledger
+
+LOGS = ("metrics.jsonl", "trajectories.jsonl", "versions.jsonl")
 
 
 class RunDir:
@@ -44,6 +50,10 @@ class RunDir:
     def create(self, config_toml: str) -> None:
         self.path.mkdir(parents=True)
         self._write("config.toml", config_toml)
+
+    def config(self) -> str:
+        """The resolved recipe."""
+        return (self.path / "config.toml").read_text("utf-8")
 
     def write_json(self, name: str, value: Mapping[str, Any]) -> None:
         self._write(name, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
@@ -92,6 +102,47 @@ class RunDir:
         write(fresh)
         shutil.rmtree(self.checkpoint, ignore_errors=True)
         fresh.rename(self.checkpoint)
+
+    def save_state(self, iteration: int, write: Callable[[Path], None], keep: int) -> None:
+        """Let `write` fill a new state and, once it is whole, drop all but the `keep` newest."""
+        states = self.path / "states"
+        fresh = states / "new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(parents=True)
+        write(fresh)
+        place = states / f"{iteration:06d}"
+        shutil.rmtree(place, ignore_errors=True)
+        fresh.rename(place)
+        for old in self._states()[:-keep]:
+            shutil.rmtree(old)
+
+    def latest_state(self) -> Path | None:
+        return next(iter(reversed(self._states())), None)
+
+    def drop_states(self) -> None:
+        shutil.rmtree(self.path / "states", ignore_errors=True)
+
+    def log_sizes(self) -> dict[str, int]:
+        """Bytes of each growing file."""
+        paths = {name: self.path / name for name in LOGS}
+        return {name: p.stat().st_size if p.exists() else 0 for name, p in paths.items()}
+
+    def cut_logs(self, sizes: Mapping[str, int]) -> None:
+        """Take off what was appended after `log_sizes` said `sizes`."""
+        for name in LOGS:
+            path = self.path / name
+            if path.exists():
+                os.truncate(path, min(path.stat().st_size, sizes.get(name, 0)))
+
+    def ended(self) -> Ledger:
+        """How the jobs in trajectories.jsonl ended."""
+        path = self.path / "trajectories.jsonl"
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        counts = Counter(str(json.loads(line)["status"]) for line in lines)
+        return Ledger(requested=len(lines), **{s.value: counts[s.value] for s in ResultStatus})
+
+    def _states(self) -> list[Path]:
+        return sorted((self.path / "states").glob("[0-9]*"))
 
     def _append(self, name: str, line: Mapping[str, Any]) -> None:
         with (self.path / name).open("a", encoding="utf-8") as file:

@@ -57,6 +57,9 @@ class Record:
     events: EventLog = field(default_factory=EventLog)
     task: "asyncio.Task[None] | None" = None
     concluding: bool = False
+    resume: bool = False
+    attempt: int = 0
+    """How often it was brought to an early end, its outstanding jobs with it."""
 
     @property
     def run_id(self) -> str:
@@ -74,11 +77,20 @@ class Record:
             path.read_text("utf-8") if told else "",
         )
 
+    def store(self) -> None:
+        state = {
+            "run_id": self.run_id,
+            "status": self.status.value,
+            "error": self.error,
+            "created": self.created,
+            "attempt": self.attempt,
+        }
+        self.folder.write_json("run.json", state)
+
     def set(self, status: RunStatus, error: str = "") -> None:
         """Change the status, on disk first; watchers of an ended run are told last."""
         self.status, self.error = status, error
-        state = {"status": status.value, "error": error, "created": self.created}
-        self.folder.write_json("run.json", {"run_id": self.run_id, **state})
+        self.store()
         message = error or {RunStatus.SUCCEEDED: "the run has ended"}.get(status, status.value)
         self.events.milestone(RunEvent(status, iteration=self.iteration, message=message))
 
@@ -106,6 +118,7 @@ class Runs:
                 data = folder.read_json("run.json")
                 status, created = RunStatus(data["status"]), str(data["created"])
                 record = Record(folder, status, created, str(data["error"]))
+                record.attempt = int(data.get("attempt", 0))
             except (ValueError, KeyError) as error:
                 log.warning("skipped a damaged run folder", folder=str(path.parent), error=error)
                 continue
@@ -142,6 +155,26 @@ class Runs:
         self._news.set()
         if request_id:
             self._answered[request_id] = (body, run_id, time.monotonic())
+        return record
+
+    async def resume(self, run_id: str) -> Record:
+        """Queue a run again that ended early, to go on from its last saved state.
+
+        One that is queued or running stays as it is. Raises RunNotFound, InvalidRequest for a
+        run that has succeeded or whose recipe cannot be read any more, BadCheckpoint.
+        """
+        record = self.get(run_id)
+        if not record.status.ended:
+            return record
+        if record.status is RunStatus.SUCCEEDED:
+            raise InvalidRequest(f"{run_id} has succeeded: there is nothing to resume", "run_id")
+        recipe = parse(record.folder.config())
+        check_checkpoint(Path(recipe.checkpoint))
+        record.recipe, record.resume, record.events = recipe, True, EventLog()
+        record.task, record.concluding = None, False
+        record.set(RunStatus.QUEUED)
+        self._waiting.append(record)
+        self._news.set()
         return record
 
     def get(self, run_id: str) -> Record:
@@ -202,11 +235,12 @@ class Runs:
             record.events,
             thread=self._thread,
             device=self._device,
+            attempt=record.attempt,
         )
         record.set(RunStatus.RUNNING)
         status, error = RunStatus.SUCCEEDED, ""
         try:
-            await run.execute()
+            await run.execute(resume=record.resume)
         except asyncio.CancelledError:
             status, error = RunStatus.CANCELLED, "the run was cancelled"
         except WMError as failure:
@@ -220,6 +254,11 @@ class Runs:
             log.exception("the run failed", run_id=record.run_id)
         record.iteration = run.findings.iterations
         record.concluding = True
+        if status is RunStatus.SUCCEEDED:
+            record.folder.drop_states()
+        else:  # on disk before its jobs are ended, for a resumed run must not wait for them
+            record.attempt += 1
+            record.store()
         try:
             await self._conclude(record, run, status, error, started)
         except Exception as failure:
@@ -240,7 +279,7 @@ class Runs:
         )
         await run.save_checkpoint()
         await run.abandon(f"the run {status.value}")
-        ledger = await self._ports.queue.ledger(record.run_id)
+        ledger = run.findings.earlier + await self._ports.queue.ledger(record.run_id)
         summary = summarize(
             run.findings,
             run_id=record.run_id,
@@ -248,7 +287,7 @@ class Runs:
             error=error,
             recipe=record.recipe,
             ledger=ledger,
-            wall_s=time.monotonic() - started,
+            wall_s=run.findings.earlier_s + time.monotonic() - started,
         )
         record.folder.write_json("summary.json", summary)
         check_books(ledger)

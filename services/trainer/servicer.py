@@ -28,6 +28,9 @@ class TrainerServicer(rpc.TrainerServiceServicer):  # type: ignore[misc]
     async def CancelRun(self, request: Any, context: Any) -> Any:
         return pb.CancelRunResponse(run=_run(await self._runs.cancel(request.run_id)))
 
+    async def ResumeRun(self, request: Any, context: Any) -> Any:
+        return pb.ResumeRunResponse(run=_run(await self._runs.resume(request.run_id)))
+
     async def WatchRun(self, request: Any, context: Any) -> AsyncIterator[Any]:
         async for event in self._runs.watch(request.run_id):
             yield convert.event_to_pb(event)

@@ -48,6 +48,10 @@ class Findings:
     transitions: Transitions = field(default_factory=Transitions)
     iterations: int = 0
     train_s: float = 0.0
+    earlier: Ledger = field(default_factory=Ledger)
+    """Jobs of earlier attempts that the queue no longer knows."""
+    earlier_s: float = 0.0
+    """Wall-clock seconds of earlier attempts, as far as they were saved."""
 
     @property
     def overall(self) -> Comparison:

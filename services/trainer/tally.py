@@ -18,6 +18,8 @@ class Tally:
     clipped_high: float = 0.0
     dual_clipped: float = 0.0
     kl: float = 0.0
+    correction: float = 0.0
+    masked: float = 0.0
     gap_count: int = 0
     gap: float = 0.0
     gap_max: float = 0.0
@@ -31,6 +33,7 @@ class Tally:
         logprobs: Tensor,
         old: Tensor,
         divergence: Tensor | None,
+        correction: Tensor | None,
         on_policy: bool,
     ) -> None:
         """Add a micro-batch. `on_policy`: no weight has changed since sampling, so any
@@ -43,6 +46,8 @@ class Tally:
         self.dual_clipped += token.dual_clipped.sum().item()
         if divergence is not None:
             self.kl += divergence.detach().sum().item()
+        self.correction += len(old) if correction is None else correction.sum().item()
+        self.masked += 0 if correction is None else (correction == 0).sum().item()
         if on_policy:
             gap = (logprobs - old).abs()
             self.gap_count += len(old)
@@ -68,6 +73,8 @@ class Tally:
             "clip_high": self.clipped_high / count,
             "dual_clip": self.dual_clipped / count,
             "kl": self.kl / count,
+            "correction": self.correction / count,
+            "correction_masked": self.masked / count,
             "logprob_gap": self.gap / max(1, self.gap_count),
             "logprob_gap_max": self.gap_max,
         }

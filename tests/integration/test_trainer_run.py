@@ -28,6 +28,7 @@ from wmkit.domain.errors import (
     UnknownTask,
 )
 from wmkit.domain.runs import RunEvent, RunStatus
+from wmkit.domain.tasks import Judgement, Verdict
 from wmkit.modeling import checkpoint
 from wmkit.modeling.weights import load_weights
 from wmkit.rpc.server import running
@@ -201,7 +202,7 @@ async def test_bad_input_is_one_sentence_with_the_right_error(
     ):
         with pytest.raises(error, match=words.replace("?", r"\?")):
             await here.client.create_run(text)
-    for call in (here.client.get_run, here.client.cancel_run):
+    for call in (here.client.get_run, here.client.cancel_run, here.client.resume_run):
         with pytest.raises(RunNotFound, match="there is no run 'r-1'"):
             await call("r-1")
     with pytest.raises(RunNotFound):
@@ -342,3 +343,64 @@ async def test_a_run_of_no_iteration_evaluates_once(here: Setting) -> None:
     assert summary["before"]["n"] == summary["episodes"]["requested"] == 12
     assert summary["after"] is None
     assert "nothing was trained" in (folder / "report.html").read_text()
+
+
+async def test_a_cancelled_run_goes_on_from_its_saved_state(here: Setting) -> None:
+    holding, release = asyncio.Event(), asyncio.Event()
+    honest = here.bandit.play
+
+    async def play(job: Job) -> Trajectory:
+        if job.phase == "train-2" and not release.is_set():
+            holding.set()
+            await release.wait()
+        return await honest(job)
+
+    here.bandit.play = play  # type: ignore[method-assign,assignment]
+    run = await here.client.create_run(here.recipe(iterations=3))
+    assert (await here.client.resume_run(run.run_id)).status != RunStatus.FAILED  # it is going on
+    await holding.wait()
+    assert (await here.client.cancel_run(run.run_id)).status == RunStatus.CANCELLED
+    release.set()
+    assert not (await here.client.resume_run(run.run_id)).status.ended
+    events = [event async for event in here.client.watch_run(run.run_id)]
+    assert events[-1].status == RunStatus.SUCCEEDED
+    assert "resumed after iteration 1" in [event.message for event in events]
+    folder = here.folder / run.run_id
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert [line["iteration"] for line in lines] == [1, 2, 3]
+    summary = json.loads((folder / "summary.json").read_text())
+    # the 32 jobs of the iteration that was cut off ended as dead; they were asked for again
+    requested = 12 + 32 + 32 + 2 * 32 + 12
+    assert summary["episodes"]["requested"] == requested
+    assert summary["episodes"]["dead"] == 32
+    assert summary["before"]["n"] == summary["after"]["n"] == 12
+    with pytest.raises(InvalidRequest, match="has succeeded"):
+        await here.client.resume_run(run.run_id)
+
+
+async def test_groups_that_teach_nothing_are_replaced_within_bounds(here: Setting) -> None:
+    honest = here.bandit.play
+    flat = 2
+
+    async def play(job: Job) -> Trajectory:
+        """The first `flat` groups of an iteration succeed as one, the others in turns."""
+        episode = await honest(job)
+        success = job.group < flat or job.member % 2 == 0
+        verdict = Verdict.SUCCESS if success else Verdict.FAILURE
+        judgement = Judgement(verdict=verdict, reason="by its number", judge="test")
+        return episode.model_copy(update={"judgement": judgement})
+
+    here.bandit.play = play  # type: ignore[method-assign,assignment]
+    text = here.recipe(iterations=1).replace(
+        "stall_s = 20", "stall_s = 20\ndynamic_sampling = true\nmax_refills = 2"
+    )
+
+    async def counts() -> list[float]:
+        folder, events = await here.train(text)
+        assert events[-1].status == RunStatus.SUCCEEDED
+        line = json.loads((folder / "metrics.jsonl").read_text())
+        return [line[key] for key in ("groups", "groups_used", "refills", "requested")]
+
+    assert await counts() == [6, 4, 1, 48]
+    flat = 1000
+    assert await counts() == [12, 0, 2, 96]

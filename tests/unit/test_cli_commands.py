@@ -24,7 +24,7 @@ def commands() -> list[list[str]]:
 
 def test_there_are_the_commands_that_the_readme_names() -> None:
     assert {" ".join(command) for command in commands()} == {
-        "demo", "up", "train", "eval", "play", "tasks", "doctor",
+        "demo", "up", "train", "resume", "eval", "play", "tasks", "doctor",
         "runs list", "runs show", "runs watch", "runs cancel", "dialect explain",
     }  # fmt: skip
 
@@ -42,6 +42,7 @@ def test_every_help_has_an_example(command: list[str]) -> None:
         (["train", "no.toml"], "wmr1: there is no recipe 'no.toml'"),
         (["up", "worldmodle"], "wmr1: there is no service 'worldmodle'; known: renderer, "),
         (["runs", "show", "r-1"], "wmr1: there is no run 'r-1' in "),
+        (["resume", "r-1"], "wmr1: there is no run 'r-1' in "),
         (["dialect", "explain", "x"], "wmr1: unknown dialect 'x'; known: wmr1_android"),
         (["dialect", "explain", "gworld", "--screen", "big"], "wmr1: 'big' is no size"),
     ],

@@ -168,3 +168,18 @@ async def test_patience_ends() -> None:
 
     tries_left = [False, True]
     assert await patiently(second_time, 5) == "up"
+
+
+async def test_results_that_came_before_their_jobs_were_asked_for_are_kept() -> None:
+    """As after a restart: the queue knows jobs that this collector submits only later."""
+    here = Setting()
+    first, second = jobs(4)[:2], jobs(4)[2:]
+    await here.queue.submit([*first, *second])
+    await here.work(4)
+    here.collector.go_to("0")
+    assert [e.result.status for e in await here.play(first)] == ["accepted", "masked"]
+    # To go on from here one must read all four again.
+    assert here.collector.position == "0"
+    assert [e.job.member for e in await here.play(second)] == [2, 3]
+    assert here.collector.position == "4"
+    assert [e.job.member for e in here.recorded] == [0, 1, 2, 3]

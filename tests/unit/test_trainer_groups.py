@@ -161,3 +161,23 @@ def test_behaviour_by_hand() -> None:
             "tokens_per_episode": (2 + 3 + 2) / 2,
         }
     )
+
+
+def test_gigpo_adds_a_part_per_step_by_state_or_by_screen() -> None:
+    recipe = Recipe.model_validate({**RECIPE.model_dump(), "advantage": {"kind": "gigpo"}})
+    # `step` gives step i the state and the screen "s<i>": both rollouts meet in s0 only.
+    episodes = [episode(0, 0, True, length=2), episode(0, 1, False, length=1)]
+    half = 1 / math.sqrt(2)
+    found = harvest(episodes, recipe, 4, seed=0)
+    assert advantages(found) == pytest.approx([2 * half, half, -2 * half], abs=1e-5)
+    won = episodes[0].trajectory
+    assert won is not None
+    steps = (won.steps[0].model_copy(update={"state_id": "other"}), won.steps[1])
+    apart = Episode(episodes[0].job, episodes[0].result, won.model_copy(update={"steps": steps}))
+    found = harvest([apart, episodes[1]], recipe, 4, seed=0)
+    assert advantages(found) == pytest.approx([half, half, -half], abs=1e-5)
+    screens = recipe.advantage.model_copy(update={"step_group": "screen"})
+    found = harvest(
+        [apart, episodes[1]], recipe.model_copy(update={"advantage": screens}), 4, seed=0
+    )
+    assert advantages(found) == pytest.approx([2 * half, half, -2 * half], abs=1e-5)

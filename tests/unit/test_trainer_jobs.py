@@ -1,8 +1,9 @@
 """Which episodes are asked for: balanced, reproducible, never held out in training."""
 
+import json
 from collections import Counter
 
-from services.trainer.jobs import TaskSampler, eval_jobs, held_out, stable_seed, train_jobs
+from services.trainer.jobs import Sender, TaskSampler, eval_jobs, held_out, stable_seed, train_jobs
 from services.trainer.recipe import Recipe
 from wmkit.domain.tasks import TaskRef
 
@@ -57,7 +58,7 @@ def test_held_out_instances_are_spread_over_templates_and_outside_the_training_s
 
 def test_a_groups_members_share_task_and_world_and_differ_in_their_sampling() -> None:
     tasks = [TaskRef(template="a", seed=0), TaskRef(template="b", seed=1)]
-    jobs = train_jobs(recipe(), "run", 4, 9, tasks)
+    jobs = train_jobs(recipe(), Sender("run", "run", 9), 4, tasks)
     assert [(j.group, j.member, str(j.task)) for j in jobs] == [
         (0, 0, "a:0"), (0, 1, "a:0"), (0, 2, "a:0"), (1, 0, "b:1"), (1, 1, "b:1"), (1, 2, "b:1")
     ]  # fmt: skip
@@ -70,8 +71,8 @@ def test_a_groups_members_share_task_and_world_and_differ_in_their_sampling() ->
 
 
 def test_both_evaluations_ask_for_the_same_episodes_at_every_run_seed() -> None:
-    before = eval_jobs(recipe(0), "run", "evaluate-before", 0)
-    after = eval_jobs(recipe(1), "run", "evaluate-after", 12)
+    before = eval_jobs(recipe(0), Sender("run", "run", 0), "evaluate-before")
+    after = eval_jobs(recipe(1), Sender("run", "run", 12), "evaluate-after")
     assert not {j.job_id for j in before} & {j.job_id for j in after}
     for b, a in zip(before, after, strict=True):
         assert (b.task, b.seed, b.transition_seed, b.spec) == (
@@ -79,3 +80,24 @@ def test_both_evaluations_ask_for_the_same_episodes_at_every_run_seed() -> None:
         )  # fmt: skip
         assert b.spec.temperature == 0
     assert {j.min_version for j in after} == {12}
+
+
+def test_a_sampler_goes_on_where_its_state_stood() -> None:
+    sampler = TaskSampler(recipe().tasks, 3)
+    sampler.draw(4)
+    sampler.put_back([TaskRef(template="b", seed=2)])
+    state = json.loads(json.dumps(sampler.state()))
+    later = TaskSampler(recipe().tasks, 99)
+    later.restore(state)
+    assert later.draw(20) == sampler.draw(20)
+
+
+def test_an_attempt_that_was_ended_does_not_share_its_job_ids() -> None:
+    tasks = [TaskRef(template="a", seed=1)]
+    first = train_jobs(recipe(), Sender("run", "run", 1), 2, tasks)
+    again = train_jobs(recipe(), Sender("run", "run~1", 1, attempt=1), 2, tasks)
+    assert not {job.job_id for job in first} & {job.job_id for job in again}
+    assert [job.seed for job in first] == [job.seed for job in again]
+    assert {job.policy_id for job in again} == {"run~1"}
+    refill = train_jobs(recipe(), Sender("run", "run", 1), 2, tasks, first_group=2)
+    assert {job.group for job in refill} == {2}

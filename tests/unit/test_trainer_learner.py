@@ -12,14 +12,18 @@ import torch
 
 from services.trainer import losses
 from services.trainer.batches import Sample, samples_of
+from services.trainer.gather import Episode
+from services.trainer.groups import harvest
 from services.trainer.learner import BadSample, Learner, Stopped
+from services.trainer.learner_state import load_learner, save_learner
 from services.trainer.losses import TokenLosses
-from services.trainer.recipe import Recipe
+from services.trainer.recipe import Recipe, Reward
 from services.trainer.tally import Tally
 from tests import tiny_checkpoints
-from tests.trainer_cases import score, segment, step, trajectory
+from tests.trainer_cases import job, score, segment, step, trajectory
 from wmkit.blobs import digest
-from wmkit.domain.episode import ImageRef
+from wmkit.domain.episode import ImageRef, Result, ResultStatus
+from wmkit.domain.errors import BadCheckpoint
 from wmkit.modeling import checkpoint
 from wmkit.modeling.forward import forward_logprobs
 
@@ -197,8 +201,8 @@ def plant_wrong_broadcast(monkeypatch: pytest.MonkeyPatch) -> None:
     """Advantages laid out token by token over the samples instead of sample by sample."""
     honest = losses.policy_losses
 
-    def mixed(logprobs: Any, old: Any, advantages: Any, loss: Any) -> TokenLosses:
-        return honest(logprobs, old, advantages.sort().values, loss)
+    def mixed(logprobs: Any, old: Any, advantages: Any, *rest: Any) -> TokenLosses:
+        return honest(logprobs, old, advantages.sort().values, *rest)
 
     monkeypatch.setattr(losses, "policy_losses", mixed)
 
@@ -351,3 +355,119 @@ def test_more_probable_after_a_reward_less_after_a_penalty(tmp_path: Path) -> No
         )
         now = float(score(learner.loaded, made, pixels).sum())
         assert (now - sum(sample.logprobs)) * sample.advantage > 0
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        {"objective": "gspo", "clip_low": 0.1, "clip_high": 0.1},
+        {"objective": "cispo", "cispo_cap": 1.3},
+        {"correction": "token_truncate", "correction_cap": 1.3},
+        {"correction": "sequence_mask", "kl_beta": 0.1},
+    ],
+    ids=lambda loss: "-".join(map(str, loss.values())),
+)
+def test_no_objective_or_correction_depends_on_the_split(
+    tmp_path: Path, loss: dict[str, Any]
+) -> None:
+    learner = Learner(recipe(tiny_checkpoints.make(tmp_path), loss=loss))
+    samples = make_samples(learner.loaded, drift=0.6)
+    whole = gradient(learner, samples, budget=10**9)
+    assert float(whole.norm()) > 1e-3
+    for budget in (1, 150):
+        assert relative(gradient(learner, samples, budget), whole) < 1e-5
+    backwards = list(reversed(samples))
+    assert relative(gradient(learner, backwards, budget=150), whole) < 1e-5
+
+
+def test_a_correction_looks_at_the_weights_before_the_first_step(tmp_path: Path) -> None:
+    """Two steps over the same samples: the weight stays the first step's, the ratio moves."""
+    learner = Learner(
+        recipe(
+            tiny_checkpoints.make(tmp_path),
+            loss={"correction": "token_truncate", "correction_cap": 100.0},
+            optimizer={"lr": 1e-2, "epochs": 2, "warmup": 0},
+        )
+    )
+    samples = make_samples(learner.loaded)
+    shifted = [
+        dataclasses.replace(
+            s, logprobs=tuple(p - 0.5 * m for p, m in zip(s.logprobs, s.mask, strict=True))
+        )
+        for s in samples
+    ]
+    metrics = learner.update(shifted, IMAGES)
+    assert metrics["correction"] == pytest.approx(math.exp(0.5), rel=1e-4)
+    assert metrics["correction_masked"] == 0
+    assert metrics["ratio"] != pytest.approx(1, abs=1e-3)
+
+
+def test_an_all_failed_group_has_no_gradient_when_gated_and_one_under_paper(
+    tmp_path: Path,
+) -> None:
+    learner = Learner(recipe(tiny_checkpoints.make(tmp_path)))
+    segments = make_samples(learner.loaded)
+    episodes = []
+    for member, parts in enumerate((segments[:1], segments[1:3])):
+        of = job(job_id=f"run/train-1/0/{member}", member=member)
+        steps = [
+            step(
+                i,
+                segment=segment(processor=part.processor, images=part.images).model_copy(
+                    update={
+                        "token_ids": part.token_ids,
+                        "mask": part.mask,
+                        "logprobs": part.logprobs,
+                        "versions": tuple(0 if m else -1 for m in part.mask),
+                    }
+                ),
+            )
+            for i, part in enumerate(parts)
+        ]
+        named = of.model_dump(include={"job_id", "run_id", "phase", "group", "member"})
+        result = Result(**named, status=ResultStatus.ACCEPTED)
+        episodes.append(Episode(of, result, trajectory(of, success=False, steps=steps)))
+    for shaping in ("gated", "paper"):
+        ruled = learner.recipe.model_copy(update={"reward": Reward(shaping=shaping, gamma=0.0)})
+        found = harvest(episodes, ruled, 0, seed=0)
+        if shaping == "gated":
+            assert found.samples == []
+            assert found.metrics["groups_dropped_spread"] == 1
+        else:
+            assert float(gradient(learner, found.samples, 10**9).norm()) > 1e-3
+    still = [dataclasses.replace(s, advantage=0.0) for s in segments]
+    assert float(gradient(learner, still, 10**9).abs().max()) == 0.0
+
+
+def test_a_sample_that_is_longer_than_the_context_is_named(tmp_path: Path) -> None:
+    learner = Learner(recipe(tiny_checkpoints.make(tmp_path)))
+    samples = make_samples(learner.loaded)
+    learner.model.config.text_config.max_position_embeddings = len(samples[-1].token_ids) - 1
+    with pytest.raises(BadSample, match=r"episode-2 step 1 has \d+ tokens, the model takes \d+"):
+        learner.update(samples, IMAGES)
+
+
+def test_a_learner_goes_on_from_its_saved_state_bit_for_bit(tmp_path: Path) -> None:
+    chosen = recipe(
+        tiny_checkpoints.make(tmp_path / "tiny"),
+        optimizer={"lr": 1e-3, "epochs": 2, "minibatches": 2, "schedule": "cosine"},
+        schedule={"iterations": 6},
+    )
+    whole, first = Learner(chosen), Learner(chosen)
+    samples = make_samples(whole.loaded)
+    for _ in range(3):
+        assert first.update(samples, IMAGES)["loss"] == whole.update(samples, IMAGES)["loss"]
+    save_learner(first, tmp_path)
+    later = Learner(chosen)
+    torch.rand(5)  # the state must bring its own generator
+    load_learner(later, tmp_path)
+    for _ in range(3):
+        later.update(samples, IMAGES)
+        whole.update(samples, IMAGES)
+    for (name, ours), theirs in zip(
+        later.model.state_dict().items(), whole.model.state_dict().values(), strict=True
+    ):
+        assert torch.equal(ours, theirs), name
+    (tmp_path / "learner.safetensors").write_bytes(b"junk")
+    with pytest.raises(BadCheckpoint, match="saved state"):
+        load_learner(later, tmp_path)

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.trainer.losses import k3, policy_losses, token_weights
+from services.trainer.losses import k3, policy_losses, sampler_correction, token_weights
 from services.trainer.recipe import Aggregation, Loss
 
 LOSS = Loss()
@@ -35,7 +35,8 @@ LOSS = Loss()
 def test_worked_values(ratio: float, advantage: float, loss: float, slope: float) -> None:
     logprob = torch.tensor([math.log(ratio) - 1.0], dtype=torch.float64, requires_grad=True)
     old = torch.tensor([-1.0], dtype=torch.float64)
-    token = policy_losses(logprob, old, torch.tensor([advantage], dtype=torch.float64), LOSS)
+    given = torch.tensor([advantage], dtype=torch.float64)
+    token = policy_losses(logprob, old, given, LOSS, torch.zeros(1).long())
     token.loss.sum().backward()  # type: ignore[no-untyped-call]
     assert token.loss.item() == pytest.approx(loss)
     assert logprob.grad is not None
@@ -45,7 +46,7 @@ def test_worked_values(ratio: float, advantage: float, loss: float, slope: float
 def test_flags_say_which_bound_was_active() -> None:
     ratios = torch.tensor([1.5, 0.5, 0.5, 5.0, 1.0, 1.0])
     advantages = torch.tensor([1.0, 1.0, -1.0, -1.0, 1.0, -1.0])
-    token = policy_losses(ratios.log(), torch.zeros(6), advantages, LOSS)
+    token = policy_losses(ratios.log(), torch.zeros(6), advantages, LOSS, torch.arange(6))
     assert token.clipped_high.tolist() == [True, False, False, False, False, False]
     assert token.clipped_low.tolist() == [False, False, True, False, False, False]
     assert token.dual_clipped.tolist() == [False, False, False, True, False, False]
@@ -126,3 +127,70 @@ def test_weighted_sums_equal_the_textbook_loops(
 def test_a_sample_without_a_sampled_token_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one sampled token"):
         weigh("grpo", [3, 0], ["a", "b"])
+
+
+def test_gspo_bounds_the_geometric_mean_of_an_answer() -> None:
+    # answer 0: ratios 2 and 1/2, mean 1; answer 1: ratios 1.2 and 1.8, mean sqrt(2.16) > 1.28
+    logprobs = torch.tensor([2.0, 0.5, 1.2, 1.8], dtype=torch.float64).log().requires_grad_()
+    loss = LOSS.model_copy(update={"objective": "gspo"})
+    token = policy_losses(
+        logprobs,
+        torch.zeros(4, dtype=torch.float64),
+        torch.ones(4, dtype=torch.float64),
+        loss,
+        torch.tensor([0, 0, 1, 1]),
+    )
+    assert token.ratio.tolist() == pytest.approx([1, 1, math.sqrt(2.16), math.sqrt(2.16)])
+    assert token.loss.tolist() == pytest.approx([-1, -1, -1.28, -1.28])
+    token.loss.mean().backward()  # type: ignore[no-untyped-call]
+    # Both tokens of answer 0 share its gradient, whatever their own ratios.
+    assert logprobs.grad is not None
+    assert logprobs.grad.tolist() == pytest.approx([-0.25, -0.25, 0, 0])
+
+
+def test_cispo_keeps_the_gradient_of_every_token_and_caps_its_weight() -> None:
+    ratios = torch.tensor([0.5, 1.0, 2.0, 9.0], dtype=torch.float64)
+    old = torch.full((4,), -1.0, dtype=torch.float64)
+    logprobs = (ratios.log() + old).requires_grad_()
+    loss = LOSS.model_copy(update={"objective": "cispo", "cispo_cap": 4.0})
+    token = policy_losses(
+        logprobs, old, torch.tensor([1.0, 1.0, -1.0, 1.0]).double(), loss, torch.arange(4)
+    )
+    token.loss.sum().backward()  # type: ignore[no-untyped-call]
+    assert logprobs.grad is not None
+    assert logprobs.grad.tolist() == pytest.approx([-0.5, -1.0, 2.0, -4.0])
+    assert token.clipped_high.tolist() == [False, False, False, True]
+
+
+@pytest.mark.parametrize("objective", ["clip", "gspo", "cispo"])
+def test_absurd_ratios_leave_gradients_finite(objective: str) -> None:
+    """exp(300) overflows; its token is bounded, and its gradient must not become NaN."""
+    logprobs = torch.tensor([0.0, 0.0, -300.0, -300.0], requires_grad=True)
+    old = torch.tensor([-300.0, -300.0, 0.0, 0.0])
+    loss = LOSS.model_copy(update={"objective": objective})
+    token = policy_losses(
+        logprobs, old, torch.tensor([1.0, -1.0, 1.0, -1.0]), loss, torch.arange(4)
+    )
+    token.loss.sum().backward()  # type: ignore[no-untyped-call]
+    assert logprobs.grad is not None
+    assert bool(torch.isfinite(logprobs.grad).all())
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        # answers [r = 3, 0.5] and [1, 0.25]; cap 2, floor 0.4; products 1.5 and 0.25
+        ("token_truncate", [2.0, 0.5, 1.0, 0.4]),
+        ("token_mask", [0.0, 0.5, 1.0, 0.0]),
+        ("sequence_truncate", [1.5, 1.5, 0.4, 0.4]),
+        ("sequence_mask", [1.5, 1.5, 0.0, 0.0]),
+    ],
+)
+def test_corrections_by_hand(kind: str, expected: list[float]) -> None:
+    loss = LOSS.model_copy(
+        update={"correction": kind, "correction_cap": 2.0, "correction_floor": 0.4}
+    )
+    trainer = torch.tensor([3.0, 0.5, 1.0, 0.25]).log().requires_grad_()
+    found = sampler_correction(trainer, torch.zeros(4), loss, torch.tensor([0, 0, 1, 1]))
+    assert found.tolist() == pytest.approx(expected)
+    assert not found.requires_grad

@@ -134,10 +134,10 @@ class Loss:
                 self.rows.append((row, chosen[kept].int().tolist(), pictures))
             return batch, select
 
-        def policy_losses(logprobs: Any, old: Any, advantages: Any, loss: Any) -> Any:
+        def policy_losses(logprobs: Any, old: Any, advantages: Any, *rest: Any) -> Any:
             self.old += old.tolist()
             self.advantages += advantages.tolist()
-            return honest_losses(logprobs, old, advantages, loss)
+            return honest_losses(logprobs, old, advantages, *rest)
 
         monkeypatch.setattr(Learner, "pack", pack)
         monkeypatch.setattr(losses, "policy_losses", policy_losses)
@@ -165,7 +165,9 @@ def train(
         }
     )
     samples = [s for i, e in enumerate(episodes) for s in samples_of(e, 1.0 - i)]
-    return Learner(recipe).update(samples, images)
+    learner = Learner(recipe)
+    learner.model.config.text_config.max_position_embeddings = 4096
+    return learner.update(samples, images)
 
 
 def assert_reached_the_loss(

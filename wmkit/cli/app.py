@@ -113,6 +113,14 @@ def train(
     run(recipe, {"seed": seed, "checkpoint": checkpoint}, trainer, dry_run=dry_run)
 
 
+@app.command(epilog="Example: wmr1 resume demo-20260101-120000-abcd")
+def resume(run_id: str, trainer: TrainerAt = "") -> None:
+    """Go on with a run that was interrupted, from its last saved state."""
+    from wmkit.cli.training import resume as run
+
+    run(run_id, trainer)
+
+
 @app.command("eval", epilog="Example: wmr1 eval runs/demo-20260101-120000-abcd/checkpoint")
 def evaluate(
     checkpoint: Annotated[str, typer.Argument(help="A checkpoint folder.")],

@@ -17,26 +17,29 @@ if TYPE_CHECKING:
     from services.trainer.recipe import Recipe
 
 
-def run_here(recipe: "Recipe", name: str) -> Run:
-    """Train on a stack of its own, called `name`; prints the results. Raises WMError."""
+def run_here(recipe: "Recipe", name: str, resume: str = "") -> Run:
+    """Train on a stack of its own, called `name`; prints the results. Raises WMError.
+
+    `resume` is the id of a run of that recipe that goes on instead of a new one.
+    """
     recipe = local(recipe)
     began = time.monotonic()
     with private_stack(name, settings={"WMR1_CHECKPOINT": recipe.checkpoint}) as stack:
         count = len(stack.children)
         logs = shown(stack.layout.logs)
         out.print(f"{count} processes serve after {time.monotonic() - began:.0f} s, logs in {logs}")
-        run = asyncio.run(run_at(recipe, stack.address("trainer")))
+        run = asyncio.run(run_at(recipe, stack.address("trainer"), resume))
     conclude(run, f" (logs: {logs})")
     return run
 
 
-async def run_at(recipe: "Recipe", trainer: str) -> Run:
+async def run_at(recipe: "Recipe", trainer: str, resume: str = "") -> Run:
     """Train at the trainer of this address and watch until the end. Raises WMError."""
     from services.trainer.recipe_toml import dumps
     from wmkit.clients.trainer import TrainerClient
 
     async with TrainerClient(trainer) as client:
-        run = await client.create_run(dumps(recipe))
+        run = await (client.resume_run(resume) if resume else client.create_run(dumps(recipe)))
         schedule = recipe.schedule
         return await watch(
             run.run_id, trainer, schedule.max_train_s, trains=schedule.iterations > 0

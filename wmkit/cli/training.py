@@ -1,12 +1,17 @@
-"""`wmr1 train`, `eval`, `runs watch` and `runs cancel`."""
+"""`wmr1 train`, `resume`, `eval`, `runs watch` and `runs cancel`."""
 
 import asyncio
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from wmkit.cli import recipes
+from wmkit.cli import places, recipes
 from wmkit.cli.console import out
 from wmkit.cli.running import conclude, run_at, run_here, watch
+from wmkit.cli.runs import local_run
+from wmkit.domain.errors import InvalidRequest, RunNotFound
+from wmkit.domain.runs import RunStatus
 
 
 def train(recipe: str, changes: Mapping[str, Any], trainer: str, *, dry_run: bool) -> None:
@@ -26,6 +31,27 @@ def train(recipe: str, changes: Mapping[str, Any], trainer: str, *, dry_run: boo
         conclude(run)
     else:
         run_here(chosen, "train")
+
+
+def resume(run_id: str, trainer: str) -> None:
+    """Go on with a run that ended early. Raises RunNotFound, and WMError when the run fails."""
+    if trainer:
+        from wmkit.clients.trainer import TrainerClient
+
+        async def ask() -> None:
+            async with TrainerClient(trainer) as client:
+                await client.resume_run(run_id)
+
+        asyncio.run(ask())
+        watch_run(run_id, trainer)
+        return
+    folder = Path(os.environ.get("WMR1_RUNS", places.root() / "runs")) / run_id
+    run = local_run(folder)
+    if run is None:
+        raise RunNotFound(f"there is no run {run_id!r} in {places.shown(folder.parent)}", run_id)
+    if run.status is RunStatus.SUCCEEDED:
+        raise InvalidRequest(f"{run_id} has succeeded: there is nothing to resume", "run_id")
+    run_here(recipes.read(str(folder / "config.toml")), "resume", run_id)
 
 
 def evaluate(checkpoint: str, recipe: str, n: int | None) -> None:

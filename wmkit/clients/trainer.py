@@ -12,7 +12,7 @@ from wmkit.domain.runs import Run, RunEvent
 
 
 class TrainerClient(Client):
-    """Starts, lists, cancels and watches training runs."""
+    """Starts, lists, cancels, resumes and watches training runs."""
 
     _what = "the trainer"
     _stub_class = trainer_pb2_grpc.TrainerServiceStub
@@ -41,6 +41,14 @@ class TrainerClient(Client):
         """Raises RunNotFound."""
         request = pb.CancelRunRequest(run_id=run_id)
         return convert.run_from_pb((await self._call(self._stub.CancelRun, request)).run)
+
+    async def resume_run(self, run_id: str) -> Run:
+        """Queue a run again that ended early, to go on from its last saved state.
+
+        Raises RunNotFound, and InvalidRequest for a run that has succeeded.
+        """
+        request = pb.ResumeRunRequest(run_id=run_id)
+        return convert.run_from_pb((await self._call(self._stub.ResumeRun, request)).run)
 
     async def watch_run(self, run_id: str) -> AsyncIterator[RunEvent]:
         """Past events of the run, then new ones until it ends. Raises RunNotFound."""

@@ -33,12 +33,47 @@ def rloo(rewards: Sequence[float]) -> list[float]:
     return [(r - centre) * n / (n - 1) for r in rewards]
 
 
+def gigpo(
+    rewards: Sequence[float],
+    visited: Sequence[Sequence[str]],
+    *,
+    weight: float = 1.0,
+    discount: float = 1.0,
+) -> list[list[float]]:
+    """One advantage per step: `grpo` of the episode + weight * `grpo` within a step group
+    (GiGPO, Feng et al. 2025).
+
+    `visited[i]` holds, for each step of member i, the id of the state (or screen) that it was
+    decided on. All steps of the group on the same id form a step group; the return of a step
+    is its episode's reward times discount^(steps still to come). A step group of one step,
+    or without spread, adds nothing. Raises ValueError, see `mean`, and for unequal lengths.
+    """
+    returns: dict[str, list[float]] = {}
+    for reward, ids in zip(rewards, visited, strict=True):
+        for t, key in enumerate(ids):
+            returns.setdefault(key, []).append(reward * discount ** (len(ids) - 1 - t))
+    parts = {
+        key: iter(_compared(values) if len(values) > 1 else [0.0])
+        for key, values in returns.items()
+    }
+    # The parts of a step group lie in the order in which its steps were met above.
+    return [
+        [episode + weight * next(parts[key]) for key in ids]
+        for episode, ids in zip(_compared(rewards), visited, strict=True)
+    ]
+
+
+def _compared(rewards: Sequence[float]) -> list[float]:
+    """`grpo`, and exactly 0 where nothing but rounding tells the members apart."""
+    return grpo(rewards) if has_spread(rewards) else [0.0] * len(rewards)
+
+
 ADVANTAGES: dict[str, Callable[[Sequence[float]], list[float]]] = {
     "grpo": grpo,
     "dr_grpo": dr_grpo,
     "rloo": rloo,
 }
-"""By the name that a recipe uses."""
+"""By the name that a recipe uses; `gigpo` needs the visited states too."""
 
 
 def spread(rewards: Sequence[float]) -> float:

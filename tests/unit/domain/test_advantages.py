@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wmkit.domain.advantages import ADVANTAGES, dr_grpo, grpo, has_spread, rloo, spread
+from wmkit.domain.advantages import ADVANTAGES, dr_grpo, gigpo, grpo, has_spread, rloo, spread
 
 rewards = st.lists(st.floats(-3, 3), min_size=2, max_size=16)
 
@@ -57,3 +57,42 @@ def test_a_group_without_spread_has_no_gradient() -> None:
 def test_unusable_groups_are_refused(kind: str, group: list[float], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         ADVANTAGES[kind](group)
+
+
+EPISODE = [2 / math.sqrt(3), -1 / math.sqrt(3), -1 / math.sqrt(3)]
+"""`grpo` of [1, 0, 0]: the mean is 1/3, the deviation with n - 1 is 1 / sqrt(3)."""
+HALF = 1 / math.sqrt(2)
+"""`grpo` of [1, 0]."""
+
+
+def flat(nested: list[list[float]]) -> list[float]:
+    return [value for of_one in nested for value in of_one]
+
+
+def test_gigpo_on_a_tree_by_hand() -> None:
+    # Three rollouts leave s0; two of them meet in s1 and part again.
+    visited = [["s0", "s1", "s2"], ["s0", "s1", "s3"], ["s0", "s4"]]
+    a, b, c = EPISODE
+    expected = [2 * a, a + HALF, a, 2 * b, b - HALF, b, 2 * c, c]
+    assert flat(gigpo([1, 0, 0], visited)) == pytest.approx(expected, abs=1e-5)
+    weighed = [1.5 * a, a + HALF / 2, a, 1.5 * b, b - HALF / 2, b, 1.5 * c, c]
+    assert flat(gigpo([1, 0, 0], visited, weight=0.5)) == pytest.approx(weighed, abs=1e-5)
+    # By screen, the last step of the first and of the third rollout look the same.
+    visited[0][2] = visited[2][1] = "look"
+    expected[2], expected[7] = a + HALF, c - HALF
+    assert flat(gigpo([1, 0, 0], visited)) == pytest.approx(expected, abs=1e-5)
+
+
+def test_gigpo_discounts_by_the_steps_still_to_come() -> None:
+    # s0 twice in one rollout: returns 1/4 and 1/2, and 0 of the other one; mean and std 1/4.
+    found = gigpo([1, 0], [["s0", "s0", "s2"], ["s0"]], discount=0.5)
+    expected = [HALF, HALF + 1, HALF, -HALF - 1]
+    assert flat(found) == pytest.approx(expected, abs=1e-4)
+
+
+def test_gigpo_of_a_group_without_spread_is_zero() -> None:
+    visited = [["s0", "s1"], ["s0", "s1"], ["s0"]]
+    assert flat(gigpo([0.0, 0.0, 0.0], visited)) == [0.0] * 5
+    assert flat(gigpo([0.7, 0.7, 0.7 + 1e-12], visited)) == [0.0] * 5
+    with pytest.raises(ValueError, match="two members"):
+        gigpo([1.0], [["s0"]])

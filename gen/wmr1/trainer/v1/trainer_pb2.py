@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dwmr1/trainer/v1/trainer.proto\x12\x0fwmr1.trainer.v1\"\x8c\x01\n\x03Run\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12*\n\x06status\x18\x02 \x01(\x0e\x32\x1a.wmr1.trainer.v1.RunStatus\x12\x11\n\tdirectory\x18\x03 \x01(\t\x12\x11\n\titeration\x18\x04 \x01(\x05\x12\r\n\x05\x65rror\x18\x05 \x01(\t\x12\x14\n\x0csummary_json\x18\x06 \x01(\t\";\n\x10\x43reateRunRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x13\n\x0brecipe_toml\x18\x02 \x01(\t\"6\n\x11\x43reateRunResponse\x12!\n\x03run\x18\x01 \x01(\x0b\x32\x14.wmr1.trainer.v1.Run\"\x1f\n\rGetRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\"3\n\x0eGetRunResponse\x12!\n\x03run\x18\x01 \x01(\x0b\x32\x14.wmr1.trainer.v1.Run\"\x11\n\x0fListRunsRequest\"6\n\x10ListRunsResponse\x12\"\n\x04runs\x18\x01 \x03(\x0b\x32\x14.wmr1.trainer.v1.Run\"\"\n\x10\x43\x61ncelRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\"6\n\x11\x43\x61ncelRunResponse\x12!\n\x03run\x18\x01 \x01(\x0b\x32\x14.wmr1.trainer.v1.Run\"!\n\x0fWatchRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\"\xff\x01\n\x10WatchRunResponse\x12*\n\x06status\x18\x01 \x01(\x0e\x32\x1a.wmr1.trainer.v1.RunStatus\x12\r\n\x05phase\x18\x02 \x01(\t\x12\x11\n\titeration\x18\x03 \x01(\x05\x12\x0c\n\x04\x64one\x18\x04 \x01(\x05\x12\r\n\x05total\x18\x05 \x01(\x05\x12?\n\x07metrics\x18\x06 \x03(\x0b\x32..wmr1.trainer.v1.WatchRunResponse.MetricsEntry\x12\x0f\n\x07message\x18\x07 \x01(\t\x1a.\n\x0cMetricsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01*\xa1\x01\n\tRunStatus\x12\x1a\n\x16RUN_STATUS_UNSPECIFIED\x10\x00\x12\x15\n\x11RUN_STATUS_QUEUED\x10\x01\x12\x16\n\x12RUN_STATUS_RUNNING\x10\x02\x12\x18\n\x14RUN_STATUS_SUCCEEDED\x10\x03\x12\x15\n\x11RUN_STATUS_FAILED\x10\x04\x12\x18\n\x14RUN_STATUS_CANCELLED\x10\x05\x32\xa7\x03\n\x0eTrainerService\x12R\n\tCreateRun\x12!.wmr1.trainer.v1.CreateRunRequest\x1a\".wmr1.trainer.v1.CreateRunResponse\x12I\n\x06GetRun\x12\x1e.wmr1.trainer.v1.GetRunRequest\x1a\x1f.wmr1.trainer.v1.GetRunResponse\x12O\n\x08ListRuns\x12 .wmr1.trainer.v1.ListRunsRequest\x1a!.wmr1.trainer.v1.ListRunsResponse\x12R\n\tCancelRun\x12!.wmr1.trainer.v1.CancelRunRequest\x1a\".wmr1.trainer.v1.CancelRunResponse\x12Q\n\x08WatchRun\x12 .wmr1.trainer.v1.WatchRunRequest\x1a!.wmr1.trainer.v1.WatchRunResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dwmr1/trainer/v1/trainer.proto\x12\x0fwmr1.trainer.v1\"\x8c\x01\n\x03Run\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12*\n\x06status\x18\x02 \x01(\x0e\x32\x1a.wmr1.trainer.v1.RunStatus\x12\x11\n\tdirectory\x18\x03 \x01(\t\x12\x11\n\titeration\x18\x04 \x01(\x05\x12\r\n\x05\x65rror\x18\x05 \x01(\t\x12\x14\n\x0csummary_json\x18\x06 \x01(\t\";\n\x10\x43reateRunRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x13\n\x0brecipe_toml\x18\x02 \x01(\t\"6\n\x11\x43reateRunResponse\x12!\n\x03run\x18\x01 \x01(\x0b\x32\x14.wmr1.trainer.v1.Run\"\x1f\n\rGetRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\"3\n\x0eGetRunResponse\x12!\n\x03run\x18\x01 \x01(\x0b\x32\x14.wmr1.trainer.v1.Run\"\x11\n\x0fListRunsRequest\"6\n\x10ListRunsResponse\x12\"\n\x04runs\x18\x01 \x03(\x0b\x32\x14.wmr1.trainer.v1.Run\"\"\n\x10\x43\x61ncelRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\"6\n\x11\x43\x61ncelRunResponse\x12!\n\x03run\x18\x01 \x01(\x0b\x32\x14.wmr1.trainer.v1.Run\"\"\n\x10ResumeRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\"6\n\x11ResumeRunResponse\x12!\n\x03run\x18\x01 \x01(\x0b\x32\x14.wmr1.trainer.v1.Run\"!\n\x0fWatchRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\"\xff\x01\n\x10WatchRunResponse\x12*\n\x06status\x18\x01 \x01(\x0e\x32\x1a.wmr1.trainer.v1.RunStatus\x12\r\n\x05phase\x18\x02 \x01(\t\x12\x11\n\titeration\x18\x03 \x01(\x05\x12\x0c\n\x04\x64one\x18\x04 \x01(\x05\x12\r\n\x05total\x18\x05 \x01(\x05\x12?\n\x07metrics\x18\x06 \x03(\x0b\x32..wmr1.trainer.v1.WatchRunResponse.MetricsEntry\x12\x0f\n\x07message\x18\x07 \x01(\t\x1a.\n\x0cMetricsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01*\xa1\x01\n\tRunStatus\x12\x1a\n\x16RUN_STATUS_UNSPECIFIED\x10\x00\x12\x15\n\x11RUN_STATUS_QUEUED\x10\x01\x12\x16\n\x12RUN_STATUS_RUNNING\x10\x02\x12\x18\n\x14RUN_STATUS_SUCCEEDED\x10\x03\x12\x15\n\x11RUN_STATUS_FAILED\x10\x04\x12\x18\n\x14RUN_STATUS_CANCELLED\x10\x05\x32\xfb\x03\n\x0eTrainerService\x12R\n\tCreateRun\x12!.wmr1.trainer.v1.CreateRunRequest\x1a\".wmr1.trainer.v1.CreateRunResponse\x12I\n\x06GetRun\x12\x1e.wmr1.trainer.v1.GetRunRequest\x1a\x1f.wmr1.trainer.v1.GetRunResponse\x12O\n\x08ListRuns\x12 .wmr1.trainer.v1.ListRunsRequest\x1a!.wmr1.trainer.v1.ListRunsResponse\x12R\n\tCancelRun\x12!.wmr1.trainer.v1.CancelRunRequest\x1a\".wmr1.trainer.v1.CancelRunResponse\x12R\n\tResumeRun\x12!.wmr1.trainer.v1.ResumeRunRequest\x1a\".wmr1.trainer.v1.ResumeRunResponse\x12Q\n\x08WatchRun\x12 .wmr1.trainer.v1.WatchRunRequest\x1a!.wmr1.trainer.v1.WatchRunResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,8 +33,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_WATCHRUNRESPONSE_METRICSENTRY']._loaded_options = None
   _globals['_WATCHRUNRESPONSE_METRICSENTRY']._serialized_options = b'8\001'
-  _globals['_RUNSTATUS']._serialized_start=857
-  _globals['_RUNSTATUS']._serialized_end=1018
+  _globals['_RUNSTATUS']._serialized_start=949
+  _globals['_RUNSTATUS']._serialized_end=1110
   _globals['_RUN']._serialized_start=51
   _globals['_RUN']._serialized_end=191
   _globals['_CREATERUNREQUEST']._serialized_start=193
@@ -53,12 +53,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CANCELRUNREQUEST']._serialized_end=505
   _globals['_CANCELRUNRESPONSE']._serialized_start=507
   _globals['_CANCELRUNRESPONSE']._serialized_end=561
-  _globals['_WATCHRUNREQUEST']._serialized_start=563
-  _globals['_WATCHRUNREQUEST']._serialized_end=596
-  _globals['_WATCHRUNRESPONSE']._serialized_start=599
-  _globals['_WATCHRUNRESPONSE']._serialized_end=854
-  _globals['_WATCHRUNRESPONSE_METRICSENTRY']._serialized_start=808
-  _globals['_WATCHRUNRESPONSE_METRICSENTRY']._serialized_end=854
-  _globals['_TRAINERSERVICE']._serialized_start=1021
-  _globals['_TRAINERSERVICE']._serialized_end=1444
+  _globals['_RESUMERUNREQUEST']._serialized_start=563
+  _globals['_RESUMERUNREQUEST']._serialized_end=597
+  _globals['_RESUMERUNRESPONSE']._serialized_start=599
+  _globals['_RESUMERUNRESPONSE']._serialized_end=653
+  _globals['_WATCHRUNREQUEST']._serialized_start=655
+  _globals['_WATCHRUNREQUEST']._serialized_end=688
+  _globals['_WATCHRUNRESPONSE']._serialized_start=691
+  _globals['_WATCHRUNRESPONSE']._serialized_end=946
+  _globals['_WATCHRUNRESPONSE_METRICSENTRY']._serialized_start=900
+  _globals['_WATCHRUNRESPONSE_METRICSENTRY']._serialized_end=946
+  _globals['_TRAINERSERVICE']._serialized_start=1113
+  _globals['_TRAINERSERVICE']._serialized_end=1620
 # @@protoc_insertion_point(module_scope)

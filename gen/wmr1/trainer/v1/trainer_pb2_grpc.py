@@ -54,6 +54,11 @@ class TrainerServiceStub(object):
                 request_serializer=wmr1_dot_trainer_dot_v1_dot_trainer__pb2.CancelRunRequest.SerializeToString,
                 response_deserializer=wmr1_dot_trainer_dot_v1_dot_trainer__pb2.CancelRunResponse.FromString,
                 _registered_method=True)
+        self.ResumeRun = channel.unary_unary(
+                '/wmr1.trainer.v1.TrainerService/ResumeRun',
+                request_serializer=wmr1_dot_trainer_dot_v1_dot_trainer__pb2.ResumeRunRequest.SerializeToString,
+                response_deserializer=wmr1_dot_trainer_dot_v1_dot_trainer__pb2.ResumeRunResponse.FromString,
+                _registered_method=True)
         self.WatchRun = channel.unary_stream(
                 '/wmr1.trainer.v1.TrainerService/WatchRun',
                 request_serializer=wmr1_dot_trainer_dot_v1_dot_trainer__pb2.WatchRunRequest.SerializeToString,
@@ -89,6 +94,13 @@ class TrainerServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ResumeRun(self, request, context):
+        """Queues a run again that ended early; it goes on from its last saved state.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def WatchRun(self, request, context):
         """Past events of the run, then new ones until it ends.
         """
@@ -118,6 +130,11 @@ def add_TrainerServiceServicer_to_server(servicer, server):
                     servicer.CancelRun,
                     request_deserializer=wmr1_dot_trainer_dot_v1_dot_trainer__pb2.CancelRunRequest.FromString,
                     response_serializer=wmr1_dot_trainer_dot_v1_dot_trainer__pb2.CancelRunResponse.SerializeToString,
+            ),
+            'ResumeRun': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResumeRun,
+                    request_deserializer=wmr1_dot_trainer_dot_v1_dot_trainer__pb2.ResumeRunRequest.FromString,
+                    response_serializer=wmr1_dot_trainer_dot_v1_dot_trainer__pb2.ResumeRunResponse.SerializeToString,
             ),
             'WatchRun': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchRun,
@@ -233,6 +250,33 @@ class TrainerService(object):
             '/wmr1.trainer.v1.TrainerService/CancelRun',
             wmr1_dot_trainer_dot_v1_dot_trainer__pb2.CancelRunRequest.SerializeToString,
             wmr1_dot_trainer_dot_v1_dot_trainer__pb2.CancelRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResumeRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/wmr1.trainer.v1.TrainerService/ResumeRun',
+            wmr1_dot_trainer_dot_v1_dot_trainer__pb2.ResumeRunRequest.SerializeToString,
+            wmr1_dot_trainer_dot_v1_dot_trainer__pb2.ResumeRunResponse.FromString,
             options,
             channel_credentials,
             insecure,
