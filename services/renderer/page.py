@@ -56,10 +56,13 @@ class Drawn:
 class WarmPage:
     """Made by `open_page`. `crashed` is set when its renderer process dies."""
 
-    def __init__(self, context: BrowserContext, session: CDPSession, world: int) -> None:
+    def __init__(
+        self, context: BrowserContext, session: CDPSession, probe: str, blank: str
+    ) -> None:
         self._context = context
         self._session = session
-        self._world = world
+        self._probe = probe
+        self._blank = blank
         self._viewport = (0, 0)
         self.crashed = asyncio.Event()
         self.jobs = 0
@@ -81,7 +84,7 @@ class WarmPage:
                 {"width": width_px, "height": height_px, "deviceScaleFactor": 1, "mobile": False},
             )
             self._viewport = (width_px, height_px)
-        facts = await self._call(_PROBE, html, elements)
+        facts = await self._call(self._probe, html, elements)
         data = b"" if image is None else await self._capture(width_px, height_px, image)
         return Drawn(
             data=data,
@@ -96,7 +99,7 @@ class WarmPage:
 
     async def blank(self) -> None:
         """Forget the document."""
-        await self._call(_BLANK)
+        await self._call(self._blank)
 
     async def close(self) -> None:
         """Raises TimeoutError when the page hangs even in closing."""
@@ -107,8 +110,8 @@ class WarmPage:
         answer = await self._session.send(
             "Runtime.callFunctionOn",
             {
-                "functionDeclaration": function,
-                "executionContextId": self._world,
+                "functionDeclaration": "function (...given) { return this(...given); }",
+                "objectId": function,
                 "arguments": [{"value": argument} for argument in arguments],
                 "awaitPromise": True,
                 "returnByValue": True,
@@ -138,7 +141,15 @@ async def open_page(context: BrowserContext) -> WarmPage:
         "Page.createIsolatedWorld",
         {"frameId": tree["frameTree"]["frame"]["id"], "worldName": "wm-r1"},
     )
-    warm = WarmPage(context, session, world["executionContextId"])
+    # Functions that stay in the page, so that they are sent and compiled once.
+    functions = [
+        await session.send(
+            "Runtime.evaluate",
+            {"expression": f"({source}\n)", "contextId": world["executionContextId"]},
+        )
+        for source in (_PROBE, _BLANK)
+    ]
+    warm = WarmPage(context, session, *(each["result"]["objectId"] for each in functions))
     page.on("crash", lambda _: warm.crashed.set())
     return warm
 
