@@ -25,7 +25,7 @@ from typing import Any
 from playwright.async_api import Playwright, async_playwright
 
 from services.renderer.app import open_renderer
-from services.renderer.browser import find_browser
+from services.renderer.chromium import find_browser
 from services.renderer.processes import cores, family
 from services.renderer.settings import RendererSettings
 from services.worldmodel import phone, tasks

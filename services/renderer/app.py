@@ -8,8 +8,9 @@ from typing import Any
 import structlog
 from wmr1.renderer.v1 import renderer_pb2_grpc as rpc
 
-from services.renderer.browser import find_browser, launch
+from services.renderer.browser import launch
 from services.renderer.cache import RenderCache
+from services.renderer.chromium import find_browser
 from services.renderer.engine import EngineLimits, LocalRenderer
 from services.renderer.limits import Limits
 from services.renderer.pool import Pool, PoolLimits

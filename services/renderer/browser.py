@@ -6,8 +6,6 @@ is replaced (`pool`).
 
 import asyncio
 import os
-import shutil
-from pathlib import Path
 from typing import Literal
 
 import structlog
@@ -17,20 +15,12 @@ from playwright.async_api import Error as PlaywrightError
 
 from services.renderer.page import WarmPage, open_page
 from services.renderer.processes import driver_of, family, is_running, kill, kill_group, resident_mb
-from wmkit.domain.errors import InvalidRequest, Unavailable
+from wmkit.domain.errors import Unavailable
 
 log = structlog.get_logger(__name__)
 
 Sandbox = Literal["auto", "on", "off"]
 
-NAMES = (
-    "chromium-headless-shell",
-    "chrome-headless-shell",
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-)
 # One tile as large as any layer: rounded corners at the seams of smaller ones come out in
 # one way or another, and drawing them takes longer.
 _TILE = 16_384
@@ -62,42 +52,6 @@ _LAUNCH_S = 30.0
 _OPEN_S = 15.0
 _STOP_S = 10.0
 _ANSWER_S = 2.0
-
-
-def find_browser(named: str = "") -> str:
-    """Path of the Chromium to use: the one named, else one on the PATH, else playwright's.
-
-    Raises InvalidRequest with a sentence on how to get one.
-    """
-    if named:
-        if (path := shutil.which(named)) is None:
-            raise InvalidRequest(f"WMR1_BROWSER={named} is no program that can be run", "browser")
-        return path
-    found = next(filter(None, map(shutil.which, NAMES)), None) or _playwrights_own()
-    if found is None:
-        raise InvalidRequest(
-            "no Chromium was found: install one (Debian, Ubuntu: apt install "
-            "chromium-headless-shell; elsewhere: python -m playwright install --only-shell "
-            "chromium), or name one in WMR1_BROWSER",
-            "browser",
-        )
-    return found
-
-
-def _playwrights_own() -> str | None:
-    cache = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
-    folders = [Path(cache)] if cache else []
-    folders += [Path.home() / ".cache/ms-playwright", Path.home() / "Library/Caches/ms-playwright"]
-    names = ("headless_shell", "chrome-headless-shell")
-    return next(
-        (
-            str(path)
-            for folder in folders
-            for name in names
-            for path in sorted(folder.glob(f"chromium_headless_shell-*/*/{name}"), reverse=True)
-        ),
-        None,
-    )
 
 
 class Browser:

@@ -152,8 +152,8 @@ async def started(**environment: str) -> tuple[int | None, str]:
         (
             {"PATH": "", "HOME": "/nowhere", "PLAYWRIGHT_BROWSERS_PATH": "/nowhere"},
             "renderer: no Chromium was found: install one (Debian, Ubuntu: apt install "
-            "chromium-headless-shell; elsewhere: python -m playwright install --only-shell "
-            "chromium), or name one in WMR1_BROWSER\n",
+            "chromium-headless-shell; elsewhere: python -m playwright install "
+            "chromium-headless-shell), or name one in WMR1_BROWSER\n",
         ),
     ],
     ids=["named", "none"],

@@ -1,0 +1,53 @@
+"""Which Chromium is taken: the one named, then the PATH, then playwright's own."""
+
+from pathlib import Path
+
+import pytest
+
+from services.renderer.chromium import find_browser
+from wmkit.domain.errors import InvalidRequest
+
+
+def program(path: Path) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine without any browser."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("PLAYWRIGHT_BROWSERS_PATH", raising=False)
+    monkeypatch.setattr("services.renderer.chromium._MAC", tmp_path / "none")
+    return tmp_path
+
+
+def test_the_one_named_wins(bare: Path) -> None:
+    program(bare / "bin/chromium")
+    named = program(bare / "elsewhere/my-chrome")
+    assert find_browser(named) == named
+    with pytest.raises(InvalidRequest, match="WMR1_BROWSER=gone is no program"):
+        find_browser("gone")
+
+
+def test_a_headless_shell_is_preferred_on_the_path(bare: Path) -> None:
+    program(bare / "bin/chromium")
+    shell = program(bare / "bin/chromium-headless-shell")
+    assert find_browser() == shell
+
+
+def test_the_newest_of_playwrights_own_comes_last(bare: Path) -> None:
+    cache = bare / "home/.cache/ms-playwright"
+    program(cache / "chromium_headless_shell-1100/chrome-linux/headless_shell")
+    newest = program(cache / "chromium_headless_shell-1200/chrome-linux/headless_shell")
+    assert find_browser() == newest
+    on_path = program(bare / "bin/google-chrome")
+    assert find_browser() == on_path
+
+
+def test_none_is_a_sentence_on_how_to_get_one(bare: Path) -> None:
+    with pytest.raises(InvalidRequest, match="apt install chromium-headless-shell"):
+        find_browser()
