@@ -83,6 +83,7 @@ class Pool:
         self._waiting = 0
         self._closed = False
         self._background: set[asyncio.Task[None]] = set()
+        self._mourner: asyncio.Task[None] | None = None
 
     async def start(self) -> str:
         """Start the first browser with all its pages; returns the browser's version.
@@ -124,6 +125,8 @@ class Pool:
     async def close(self) -> None:
         """End the browser. Jobs that are still open fail with Unavailable."""
         self._closed = True
+        if self._mourner is not None:
+            self._mourner.cancel()
         await self._settled()
         async with self._starting:
             browser, self._browser = self._browser, None
@@ -168,7 +171,15 @@ class Pool:
                 self._end(self._browser, "died")
             if self._browser is None:
                 self._browser = await self._launch()
+                if self._mourner is not None:
+                    self._mourner.cancel()
+                self._mourner = asyncio.create_task(self._mourn(self._browser))
             return self._browser
+
+    async def _mourn(self, browser: Browser) -> None:
+        """Replace a browser that dies while nobody draws in it."""
+        await browser.gone.wait()
+        self._end(browser, "died")
 
     async def _page(self, browser: Browser) -> WarmPage:
         if browser.idle:

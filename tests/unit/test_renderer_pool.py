@@ -174,6 +174,15 @@ async def test_a_browser_that_dies_under_a_job_is_replaced_and_the_job_done() ->
     assert len(fleet) == 3
 
 
+async def test_a_browser_that_dies_unused_is_replaced_before_it_is_needed() -> None:
+    async with pool({}) as (made, fleet):
+        fleet[0].gone.set()
+        while len(fleet) < 2 or not fleet[1].idle:
+            await asyncio.sleep(0)
+        assert await made.draw(job("fine")) is DRAWN
+    assert [browser.jobs for browser in fleet] == [0, 1]
+
+
 async def test_a_page_under_which_every_browser_dies_is_given_up() -> None:
     async with pool({"die": take_browser_down}) as (made, _):
         with pytest.raises(BrowserCrashed):
