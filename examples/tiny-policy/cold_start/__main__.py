@@ -1,9 +1,9 @@
 """Train the tiny policy from nothing: `make tiny-policy`.
 
 Collects demonstrations from the scripted phone's oracle, draws their screens in the renderer's
-browser, learns a tokenizer, trains, and writes a checkpoint folder. About half an hour on two
-cores. The shipped checkpoint is stopped early on purpose, so that there is something left for
-reinforcement learning to do; README.md says with which numbers.
+browser, learns a tokenizer, trains, and writes a checkpoint folder: about half an hour on two
+cores. The shipped checkpoint was stopped early on purpose, so that there is something left for
+reinforcement learning to do; README.md says how, and with which numbers.
 """
 
 import argparse
@@ -71,8 +71,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python examples/tiny-policy/cold_start", description=__doc__.split("\n\n")[0]
     )
-    parser.add_argument("--out", type=Path, default=Path("examples/tiny-policy"))
-    parser.add_argument("--steps", type=int, default=2400, help="length of the schedule")
+    parser.add_argument("--out", type=Path, default=Path("var/tiny-policy"))
+    parser.add_argument("--steps", type=int, default=1600, help="length of the schedule")
     parser.add_argument("--stop", type=int, default=0, help="stop after this many steps (0: never)")
     parser.add_argument("--seeds", type=int, default=160, help="phones per skill to learn from")
     parser.add_argument("--seed", type=int, default=0)
