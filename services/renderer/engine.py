@@ -33,7 +33,7 @@ class EngineLimits:
 
     document: Limits
     picture_px: int = 24_000_000
-    timeout_s: float = 5.0
+    timeout_s: float = 10.0
     timeout_max_s: float = 30.0
 
 

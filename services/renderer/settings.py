@@ -27,8 +27,9 @@ class RendererSettings(ServiceSettings):
     """Jobs for which a warm page is kept; 1 gives every job a context of its own."""
     page_memory_mb: int = Field(1_000, ge=100)
     """Resident memory of a page's process at which its job is FAILED(OVERSIZED)."""
-    page_timeout_s: float = Field(4.0, gt=0)
-    """Time to draw one page where the request names none; less than callers usually wait."""
+    page_timeout_s: float = Field(10.0, gt=0)
+    """Time to draw one page where the request names none. A page takes 0.05 s; the rest is
+    patience with a machine that is busy, so that innocent pages are not called hung."""
     page_timeout_max_s: float = Field(30.0, gt=0)
     """Most that a request may name."""
     pages_waiting: int = Field(1_024, ge=1)
