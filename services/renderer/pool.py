@@ -29,6 +29,7 @@ log = structlog.get_logger(__name__)
 _ATTEMPTS = 3
 _LOOK_S = 0.1
 _BLANK_S = 2.0
+_WEIGH_JOBS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +183,11 @@ class Pool:
         self._end(browser, "died")
 
     async def _page(self, browser: Browser) -> WarmPage:
-        if browser.idle:
-            return browser.idle.pop()
+        while browser.idle:
+            page = browser.idle.pop()
+            if not page.crashed.is_set():
+                return page
+            self._spawn(self._discard(browser, page))
         try:
             return await browser.open_page()
         except (TimeoutError, PlaywrightError) as error:
@@ -242,9 +246,10 @@ class Pool:
     async def _tidy(self, browser: Browser, page: WarmPage) -> None:
         """Blank a page for its next job, or throw it or its browser away after many."""
         limits = self._limits
-        worn = browser.jobs >= limits.browser_jobs
-        if worn or (browser.jobs % 50 == 0 and browser.memory_mb() > limits.browser_memory_mb):
-            self._end(browser, "worn" if worn else "grown")
+        if browser.jobs >= limits.browser_jobs:
+            self._end(browser, "worn")
+        elif page.jobs % _WEIGH_JOBS == 0 and browser.memory_mb() > limits.browser_memory_mb:
+            self._end(browser, "grown")
         if browser is not self._browser or page.jobs >= limits.page_jobs:
             await self._discard(browser, page)
             return

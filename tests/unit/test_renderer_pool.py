@@ -65,7 +65,7 @@ class Scripted:
         return not self.gone.is_set()
 
     def memory_mb(self) -> float:
-        return 100.0
+        return 30.0 * self.jobs
 
     async def close(self) -> None:
         self.ended = self.ended or "closed"
@@ -219,6 +219,21 @@ async def test_a_worn_browser_is_replaced_without_losing_a_job() -> None:
             assert await made.draw(job("fine")) is DRAWN
     assert [browser.jobs for browser in fleet][:2] == [2, 2]
     assert {browser.ended for browser in fleet} == {"closed"}
+
+
+async def test_a_browser_that_has_grown_is_replaced_too() -> None:
+    async with pool({}, pages=1, browser_memory_mb=1_000) as (made, fleet):
+        for _ in range(50):
+            assert await made.draw(job("fine")) is DRAWN
+    assert [browser.jobs for browser in fleet] == [40, 10]
+
+
+async def test_a_page_that_crashed_while_idle_is_not_taken() -> None:
+    async with pool({}, pages=1) as (made, fleet):
+        (idle,) = fleet[0].opened
+        idle.crashed.set()
+        assert await made.draw(job("fine")) is DRAWN
+    assert (idle.jobs, idle.closed) == (0, True)
 
 
 async def test_more_than_may_wait_are_refused() -> None:
