@@ -26,7 +26,7 @@ test: test-unit ## Run every test that needs no GPU
 	@$(PYTEST) $(BEYOND_UNIT)
 
 test-unit: $(READY) ## Run the unit tests (under a minute)
-	@$(PYTEST) tests/unit
+	@$(PYTEST) -n auto tests/unit
 
 lint: $(READY) ## Style, types, import rules, the contract and its generated code
 	@$(BIN)/ruff check .

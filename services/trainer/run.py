@@ -212,6 +212,7 @@ class Run:
         line["rollout_s"] = lap()
         line["refills"] = refills
         self._watch_losses(f"iteration {iteration}", [e.lost for e in episodes])
+        self.findings.imagining += [r for r in map(row, episodes) if r.success and r.calls]
         self._sampler.put_back(found.again)
         images = await self._fetch(found.samples)
         line |= found.metrics

@@ -52,6 +52,8 @@ class Findings:
     """Jobs of earlier attempts that the queue no longer knows."""
     earlier_s: float = 0.0
     """Wall-clock seconds of earlier attempts, as far as they were saved."""
+    imagining: list[Row] = field(default_factory=list)
+    """Training episodes in which the agent asked the world model; for the report alone."""
 
     @property
     def overall(self) -> Comparison:

@@ -173,6 +173,17 @@ def test_the_showcase_prefers_what_was_learned_with_the_world_model_in_every_app
     assert len({(c.row.instance, c.after) for c in chosen}) == 6
 
 
+def test_the_showcase_takes_imagined_steps_from_training_where_held_out_episodes_lack_them() -> (
+    None
+):
+    before, after = [row(0, False), row(1, False)], [row(0, True, calls=1), row(1, True)]
+    training = [row(100 + i, True, app="AB"[i % 2], calls=i) for i in range(1, 6)]
+    chosen = choose(before, after, training)
+    assert [c.row.calls for c in chosen if c.row.calls] == [1, 5, 4]
+    assert [c.row.instance for c in chosen[-2:]] == [training[4].instance, training[3].instance]
+    assert choose(before, after) == chosen[:-2]
+
+
 def test_the_showcase_has_three_whatever_the_run_was() -> None:
     assert len(choose([], [])) == 0
     nothing = [row(i, False) for i in range(5)]

@@ -54,7 +54,7 @@ async def build_report(
 ) -> str:
     """The page as HTML. A trajectory that cannot be read any more is left out."""
     films: list[Film] = []
-    for choice in choose(findings.before, findings.after):
+    for choice in choose(findings.before, findings.after, findings.imagining):
         try:
             films.append(await film(choice, blobs, world))
         except WMError as error:

@@ -1,4 +1,4 @@
-"""Which held-out episodes a reader should see: what was learned, and what was not."""
+"""Which episodes a reader should see: what was learned, what was not, what was imagined."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,19 +6,34 @@ from dataclasses import dataclass
 from services.trainer.evaluation import Row
 
 LEARNED = 3
+IMAGINING = 3
 LIMIT = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An episode and why it is shown; `after` tells which evaluation it is from."""
+    """An episode and why it is shown; `after` is False where it was played before training."""
 
     row: Row
     caption: str
     after: bool
 
 
-def choose(before: Sequence[Row], after: Sequence[Row]) -> list[Choice]:
+def choose(
+    before: Sequence[Row], after: Sequence[Row], imagining: Sequence[Row] = ()
+) -> list[Choice]:
+    """At least three episodes with imagined steps where there are three, and others.
+
+    A greedy agent that is sure of itself may ask nothing any more, so what the held-out
+    episodes lack is taken from training: successes out of `imagining`, with the most calls first.
+    """
+    chosen = _held_out(before, after)
+    missing = max(0, IMAGINING - sum(c.row.calls > 0 for c in chosen))
+    dreams = _by_app(imagining)[:missing]
+    return chosen + [Choice(r, "while training, sampled", after=True) for r in dreams]
+
+
+def _held_out(before: Sequence[Row], after: Sequence[Row]) -> list[Choice]:
     """At most six episodes, at least three where there are three.
 
     First tasks that failed before and succeed after, with world-model calls and many steps
