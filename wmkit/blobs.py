@@ -1,7 +1,6 @@
 """Content-addressed bytes: a blob's name is the BLAKE3 of its content, so it never changes.
 
-A folder by default, object stores by URL (through obstore). No listing and no deletion:
-garbage collection is a tool of its own.
+A folder by default, object stores by URL (through obstore). No listing and no deletion.
 """
 
 import asyncio

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,9 +21,9 @@ from wmr1.common.v1 import common_pb2
 from wmr1.worldmodel.v1 import worldmodel_pb2 as pb
 from wmr1.worldmodel.v1 import worldmodel_pb2_grpc
 
+from services.renderer.chromium import NAMES
 from tests.processes import Handles, descendants
 from tests.tiny_checkpoints import make
-from wmkit.cli.checks import find_browser
 from wmkit.cli.stack import SERVICES
 
 ROOT = Path(__file__).parent.parent.parent
@@ -47,7 +48,7 @@ max_new_tokens = 8
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(find_browser() is None, reason="no Chromium found"),
+    pytest.mark.skipif(not any(map(shutil.which, NAMES)), reason="no Chromium found"),
 ]
 
 

@@ -21,3 +21,7 @@ def main() -> None:
         raise SystemExit(130) from None
     except BrokenPipeError:
         raise SystemExit(141) from None
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"wmr1: {where}{error.strerror or error}", file=sys.stderr)
+        raise SystemExit(1) from None

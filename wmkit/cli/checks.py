@@ -19,7 +19,6 @@ from wmkit.domain.errors import WMError
 from wmkit.rpc.ports import holder, is_taken
 from wmkit.settings import DEFAULT_PORTS
 
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 FONTS = ("Roboto", "Noto Sans CJK", "Noto Color Emoji")
 
 
@@ -60,14 +59,12 @@ def python() -> Check:
 
 def browser() -> Check:
     """The browser that the renderer would start, with its version."""
-    binary = find_browser()
-    if binary is None:
-        return Check(
-            Level.BAD,
-            "browser",
-            "no Chromium found",
-            _install("chromium-headless-shell") + ", or set WMR1_BROWSER to one",
-        )
+    from services.renderer.chromium import find_browser
+
+    try:
+        binary = find_browser(os.environ.get("WMR1_BROWSER", ""))
+    except WMError as error:
+        return Check(Level.BAD, "browser", error.message, _install("chromium-headless-shell"))
     version = _first_line(binary, "--version")
     if not version:
         return Check(Level.BAD, "browser", f"{binary} does not start", "reinstall it")
@@ -91,20 +88,6 @@ def driver() -> Check:
             Level.BAD, "playwright", f"its driver does not start: {lacks}", _install("libatomic1")
         )
     return Check(Level.GOOD, "playwright", version)
-
-
-def find_browser() -> str | None:
-    """Chromium by WMR1_BROWSER, on the PATH, or as Playwright downloads it."""
-    if named := os.environ.get("WMR1_BROWSER", ""):
-        return shutil.which(named)
-    for name in BROWSERS:
-        if found := shutil.which(name):
-            return found
-    downloads = os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or {
-        "darwin": "~/Library/Caches/ms-playwright"
-    }.get(sys.platform, "~/.cache/ms-playwright")
-    shells = Path(downloads).expanduser().glob("chromium_headless_shell-*/*/*headless*shell*")
-    return next((str(path) for path in sorted(shells, reverse=True) if path.is_file()), None)
 
 
 def fonts() -> Check:
@@ -154,7 +137,12 @@ def tiny_policy() -> Check:
     try:
         folder = Path(checkpoint(path))
     except WMError as error:
-        return Check(Level.BAD, "checkpoint", error.message, "make tiny-policy trains it again")
+        return Check(
+            Level.BAD,
+            "checkpoint",
+            error.message,
+            "git checkout examples/tiny-policy, or correct WMR1_CHECKPOINT",
+        )
     size = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
     return Check(Level.GOOD, "checkpoint", f"{places.shown(folder)}, {size / 1e6:.1f} MB")
 

@@ -99,7 +99,8 @@ class Session:
         for number, element in enumerate(touchable, 1):
             out.print(f" {number:3}  {_describe(element)}")
         named = {element.text for element in touchable}
-        texts = [e.text for e in phone.elements if e.text and e.text not in named]
+        shown = (e.text for e in phone.elements if e.text and e.text not in named)
+        texts = dict.fromkeys(shown)
         out.print(f"[dim]also: {escape(' · '.join(texts))}[/dim]", soft_wrap=True)
         out.print(f"[dim]screen: {escape(places.shown(picture))}[/dim]", soft_wrap=True)
 

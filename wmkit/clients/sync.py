@@ -3,7 +3,7 @@
     from wmkit.clients.sync import connect
 
     with connect(worldmodel="localhost:50051") as world:
-        phone = world.create_state("clock.set_alarm", seed=7)
+        phone = world.create_state("clock_alarm_on", seed=7)
         phone.save("before.png")
         phone.step(Home()).save("after.png")
 
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from wmkit.clients.pictures import encoded, to_pil
 from wmkit.clients.worldmodel import WorldModelClient
 from wmkit.domain.actions import Action, Tap
+from wmkit.domain.errors import Unavailable
 from wmkit.domain.screen import Screen
 from wmkit.domain.sources import FromHtml, FromPayload, FromScreenshot, StateSource
 from wmkit.domain.tasks import Judgement, Task, TaskRef, TaskTemplate
@@ -177,12 +178,12 @@ class Phone:
 
     @cached_property
     def screenshot(self) -> Image:
-        """The screen as PNG bytes at full size. Raises ValueError when it cannot be drawn."""
+        """The screen as PNG bytes at full size. Raises Unavailable when it cannot be drawn."""
         drawn = self._world.wait(
             self._world.client.get_screenshot(self.state.state_id, ImageRequest())
         )
         if drawn.image is None:
-            raise ValueError(f"the screen cannot be drawn: {drawn.reason}")
+            raise Unavailable(f"the screen cannot be drawn: {drawn.reason}")
         return drawn.image
 
     def pil(self) -> "PilImage":

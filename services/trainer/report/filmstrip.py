@@ -6,6 +6,7 @@ is asked for a sharper picture of the same screen.
 
 import asyncio
 import base64
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,8 @@ SHARP = ImageRequest(deliver="bytes", format="jpeg", scale=0.25, quality=82)
 FETCHES = 8
 SCROLL_FINGER = {"down": (0, -1), "up": (0, 1), "right": (-1, 0), "left": (1, 0)}
 """Where the finger goes to reveal a direction."""
+_CALL = re.compile(r"<call_wm\b[^>]*>.*?</call_wm>", re.DOTALL)
+"""A call inside a thought: its branch is drawn below, so its words are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,7 @@ def _frame(step: Step, pictures: Mapping[str, str]) -> Frame:
     return Frame(
         number=step.index + 1,
         picture=pictures.get(step.state_id, ""),
-        thought=step.thought.strip(),
+        thought=_CALL.sub(" … ", step.thought).strip(),
         text=step.text.strip(),
         action=action_text(step.action),
         outcome=step.parse_error or (step.outcome.value if step.outcome else ""),
