@@ -1,7 +1,7 @@
 """Warm pages of one browser at a time, and what becomes of both when something goes wrong.
 
     draw -> a slot -> a warm page of the current browser -> watched drawing -> answer
-                                                         -> blanked, back in the pool
+                                                         -> back in the pool, blanked when idle
 
 The page that overruns its time takes its whole browser with it: a hung renderer or graphics
 process answers nothing, closing included. Jobs that were drawn beside it are drawn again in
@@ -29,6 +29,7 @@ log = structlog.get_logger(__name__)
 _ATTEMPTS = 3
 _LOOK_S = 0.1
 _BLANK_S = 2.0
+_BLANK_AFTER_S = 0.5
 _WEIGH_JOBS = 20
 
 
@@ -244,7 +245,7 @@ class Pool:
         return _PageLost(why)
 
     async def _tidy(self, browser: Browser, page: WarmPage) -> None:
-        """Blank a page for its next job, or throw it or its browser away after many."""
+        """Give a page back for its next job, or throw it or its browser away after many."""
         limits = self._limits
         if browser.jobs >= limits.browser_jobs:
             self._end(browser, "worn")
@@ -253,18 +254,26 @@ class Pool:
         if browser is not self._browser or page.jobs >= limits.page_jobs:
             await self._discard(browser, page)
             return
-        if self._waiting:
-            # The next document is written over this one at once.
-            browser.idle.append(page)
-            return
-        try:
-            async with asyncio.timeout(_BLANK_S):
-                await page.blank()
-        except (TimeoutError, PlaywrightError, RuntimeError) as error:
-            log.warning("page could not be blanked", error=_first_line(error))
-            await self._discard(browser, page)
-        else:
-            browser.idle.append(page)
+        browser.idle.append(page)
+        # Writing the next document wipes this one out; blanking every time would cost a
+        # frame each, a fifth of a small picture.
+        asyncio.get_running_loop().call_later(_BLANK_AFTER_S, self._rest, browser, page, page.jobs)
+
+    def _rest(self, browser: Browser, page: WarmPage, jobs: int) -> None:
+        if page in browser.idle and page.jobs == jobs and not self._closed:
+            browser.idle.remove(page)
+            self._spawn(self._blank(browser, page))
+
+    async def _blank(self, browser: Browser, page: WarmPage) -> None:
+        async with self._slots:
+            try:
+                async with asyncio.timeout(_BLANK_S):
+                    await page.blank()
+            except (TimeoutError, PlaywrightError, RuntimeError) as error:
+                log.warning("page could not be blanked", error=_first_line(error))
+                await self._discard(browser, page)
+            else:
+                browser.idle.append(page)
 
     async def _discard(self, browser: Browser, page: WarmPage) -> None:
         try:

@@ -28,7 +28,7 @@ class Page:
         self.crashed = asyncio.Event()
         self.jobs = 0
         self.pid = None
-        self.blanked = 0
+        self.blanked = asyncio.Event()
         self.closed = False
 
     async def draw(self, html: str, *_: Any) -> Drawn:
@@ -36,7 +36,7 @@ class Page:
         return await self.scripts[html](self)
 
     async def blank(self) -> None:
-        self.blanked += 1
+        self.blanked.set()
 
     async def close(self) -> None:
         self.closed = True
@@ -122,13 +122,16 @@ async def take_browser_down(page: Page) -> Drawn:
     raise PlaywrightError("Target closed")
 
 
-async def test_a_page_serves_many_jobs_and_is_blanked_when_none_waits() -> None:
+async def test_a_page_serves_many_jobs_and_is_blanked_when_none_follows() -> None:
     async with pool({}, pages=1) as (made, fleet):
+        (page,) = fleet[0].opened
         for _ in range(3):
             assert await made.draw(job("fine")) is DRAWN
-    (browser,) = fleet
-    (page,) = browser.opened
-    assert (page.jobs, page.blanked) == (3, 1)
+        assert not page.blanked.is_set()
+        await page.blanked.wait()
+        assert await made.draw(job("fine")) is DRAWN
+    assert page.jobs == 4
+    assert fleet[0].opened == [page]
 
 
 async def test_one_context_per_job_is_a_setting() -> None:
