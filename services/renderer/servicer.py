@@ -1,7 +1,7 @@
 """`RendererService` on the wire: protobuf in, `LocalRenderer`, protobuf out."""
 
-import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import structlog
@@ -15,6 +15,7 @@ from wmkit.domain.transition import ImageRequest
 from wmkit.ports import BlobStore
 from wmkit.rpc import context as call_context
 from wmkit.rpc import status
+from wmkit.rpc.batches import answered
 
 log = structlog.get_logger(__name__)
 
@@ -38,31 +39,9 @@ class RendererServicer(rpc.RendererServiceServicer):  # type: ignore[misc]
     async def BatchRender(
         self, requests: AsyncIterator[pb.BatchRenderRequest], _: Any
     ) -> AsyncIterator[pb.BatchRenderResponse]:
-        answers: asyncio.Queue[pb.BatchRenderResponse | None] = asyncio.Queue()
-        slots = asyncio.Semaphore(self._batch_in_flight)
-
-        async def answer(item: pb.BatchRenderRequest) -> None:
-            answers.put_nowait(await self._answer(item))
-
-        async def read() -> None:
-            try:
-                async with asyncio.TaskGroup() as renders:
-                    async for item in requests:
-                        await slots.acquire()
-                        renders.create_task(answer(item))
-            finally:
-                answers.put_nowait(None)
-
-        reader = asyncio.create_task(read())
-        try:
-            while (done := await answers.get()) is not None:
+        async with aclosing(answered(requests, self._answer, self._batch_in_flight)) as answers:
+            async for done in answers:
                 yield done
-                # Only a written answer makes room, so a caller that reads slowly is not
-                # answered into memory.
-                slots.release()
-            await reader
-        finally:
-            reader.cancel()
 
     async def _answer(self, item: pb.BatchRenderRequest) -> pb.BatchRenderResponse:
         try:

@@ -4,8 +4,8 @@ Domain errors are turned into statuses by the server's interceptor; only BatchSt
 items fail one by one, encodes them itself.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import structlog
@@ -18,6 +18,7 @@ from wmkit import convert
 from wmkit.domain.errors import WMError
 from wmkit.rpc import context as call_context
 from wmkit.rpc import status
+from wmkit.rpc.batches import answered
 
 log = structlog.get_logger(__name__)
 
@@ -61,31 +62,9 @@ class WorldModelServicer(rpc.WorldModelServiceServicer):  # type: ignore[misc]
     async def BatchStep(
         self, requests: AsyncIterator[pb.BatchStepRequest], _: Any
     ) -> AsyncGenerator[pb.BatchStepResponse, None]:
-        answers: asyncio.Queue[pb.BatchStepResponse | None] = asyncio.Queue()
-        slots = asyncio.Semaphore(self._batch_in_flight)
-
-        async def answer(item: pb.BatchStepRequest) -> None:
-            answers.put_nowait(await self._answer(item))
-
-        async def read() -> None:
-            try:
-                async with asyncio.TaskGroup() as steps:
-                    async for item in requests:
-                        await slots.acquire()
-                        steps.create_task(answer(item))
-            finally:
-                answers.put_nowait(None)
-
-        reader = asyncio.create_task(read())
-        try:
-            while (done := await answers.get()) is not None:
+        async with aclosing(answered(requests, self._answer, self._batch_in_flight)) as answers:
+            async for done in answers:
                 yield done
-                # Only a written answer makes room, so a caller that reads slowly is not
-                # answered into memory.
-                slots.release()
-            await reader
-        finally:
-            reader.cancel()
 
     async def GetState(self, request: pb.GetStateRequest, _: Any) -> pb.GetStateResponse:
         state = await self._world.get_state(request.state_id)
