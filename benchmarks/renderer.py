@@ -11,17 +11,15 @@ of the scripted phone at 1080x2400 as PNG. In turn with it, round after round, s
     bare K   the fastest pool in one process: K warm pages of one browser, `set_content`,
              DevTools capture with `optimizeForSpeed`. No sanitizing, no element boxes, no
              deadline, no blob store, no wire.
-
     full, small, full_busy, small_busy
              the service at scale 1 and 0.3, asked for as many pictures at once as `launch`
              makes, and for twice as many, which is what it takes to keep its pages busy
 
 Every ratio is the median over the rounds of a ratio taken inside one round, so that other work
-on the machine falls on both sides. `vs_bare_pool` is
-full_busy against the best K. `rss_growth` is the
-resident memory of service and browser after `--growth` pictures over that after a tenth of
-them, shared pages counted as often as they are mapped. About six minutes on two idle cores;
-writes benchmarks/results/renderer.json.
+on the machine falls on both sides. `vs_bare_pool` is full_busy against the best K. `rss_growth`
+is the resident memory of service and browser after `--growth` pictures over that after a tenth
+of them, shared pages counted as often as they are mapped. Writes
+benchmarks/results/renderer.json.
 """
 
 import argparse
