@@ -182,6 +182,10 @@ class Optimizer(Section):
     """Optimizer steps per pass."""
     micro_batch_tokens: int = Field(16384, ge=1)
     """Padded tokens in one forward pass; decides memory, never the gradient."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """What is computed in. Weights, gradients and moments are kept in float32 either way."""
+    gradient_checkpointing: bool = False
+    """Compute each layer again in the backward pass instead of keeping what is inside it."""
 
     @field_validator("betas")
     @classmethod
@@ -189,6 +193,15 @@ class Optimizer(Section):
         if not all(0 <= beta < 1 for beta in betas):
             raise ValueError(f"must both lie in [0, 1), are {list(betas)}")
         return betas
+
+
+class Lora(Section):
+    """Train low-rank adapters of the language model instead of its weights (Hu et al. 2021)."""
+
+    rank: int = Field(0, ge=0)
+    """Rank of every adapter; 0 trains the weights themselves."""
+    alpha: int = Field(32, ge=1)
+    """An adapter counts alpha / rank times."""
 
 
 class Recipe(Section):
@@ -210,6 +223,7 @@ class Recipe(Section):
     advantage: Advantage = Advantage()
     loss: Loss = Loss()
     optimizer: Optimizer = Optimizer()
+    lora: Lora = Lora()
 
     @field_validator("name")
     @classmethod

@@ -23,12 +23,12 @@ from services.trainer.events import EventLog
 from services.trainer.gather import Collector, Episode, patiently
 from services.trainer.groups import Harvest, harvest
 from services.trainer.jobs import Sender, TaskSampler, eval_jobs, stable_seed, train_jobs
-from services.trainer.learner import Learner
-from services.trainer.learner_state import load_learner, save_learner
 from services.trainer.progress import Progress
 from services.trainer.recipe import Recipe
 from services.trainer.rundir import RunDir
 from services.trainer.summary import Findings
+from services.trainer.team import Team
+from services.trainer.world import World
 from wmkit.domain.episode import ResultStatus
 from wmkit.domain.errors import InvalidRequest, NotFound, WMError
 from wmkit.domain.runs import RunEvent, RunStatus
@@ -67,6 +67,7 @@ class Run:
         *,
         thread: Executor,
         device: str = "cpu",
+        world: World | None = None,
         attempt: int = 0,
     ) -> None:
         self.run_id = run_id
@@ -77,12 +78,13 @@ class Run:
         self.recipe = recipe
         self.findings = Findings()
         self.version = -1
-        self.learner: Learner | None = None
+        self.learner: Team | None = None
         self._ports = ports
         self._folder = folder
         self._events = events
         self._thread = thread
         self._device = device
+        self._world = world
         self._collector = Collector(
             run_id,
             ports.queue,
@@ -96,7 +98,9 @@ class Run:
 
         Raises WMError with the one sentence why the run cannot go on.
         """
-        learner = await self._in_thread(lambda: Learner(self.recipe, device=self._device))
+        learner = await self._in_thread(
+            lambda: Team(self.recipe, device=self._device, world=self._world)
+        )
         self.learner = learner
         await self._check_processor(learner)
         if resume:
@@ -118,12 +122,12 @@ class Run:
         """End the jobs that are still out, when the run ends early."""
         await self._collector.abandon(reason)
 
-    async def _restore(self, learner: Learner) -> None:
+    async def _restore(self, learner: Team) -> None:
         """Stand where the last saved state stood; without one, at the very beginning."""
         folder = self._folder.latest_state()
         saved = None
         if folder is not None:
-            await self._in_thread(lambda: load_learner(learner, folder))
+            await self._in_thread(lambda: learner.load_state(folder))
             text = (folder / "run.json").read_text("utf-8")
             saved = Progress.model_validate_json(text)
         self._folder.cut_logs(saved.files if saved else {})
@@ -146,7 +150,7 @@ class Run:
             self.policy_id = _renamed(self.policy_id)
         self._milestone("train", f"resumed after iteration {found.iterations}")
 
-    async def _save_state(self, learner: Learner) -> None:
+    async def _save_state(self, learner: Team) -> None:
         """Everything that `_restore` needs. Called when no job is out."""
         found, schedule = self.findings, self.recipe.schedule
         progress = Progress(
@@ -163,14 +167,14 @@ class Run:
         )
 
         def write(folder: Path) -> None:
-            save_learner(learner, folder)
+            learner.save_state(folder)
             (folder / "run.json").write_text(progress.model_dump_json(), "utf-8")
 
         await self._in_thread(
             lambda: self._folder.save_state(found.iterations, write, schedule.keep_states)
         )
 
-    async def _train(self, learner: Learner) -> None:
+    async def _train(self, learner: Team) -> None:
         schedule = self.recipe.schedule
         started = time.monotonic() - self.findings.train_s
         self._milestone("train", "training")
@@ -193,7 +197,7 @@ class Run:
             if iteration % schedule.save_every == 0:
                 await self._save_state(learner)
 
-    async def _iterate(self, learner: Learner, iteration: int) -> dict[str, float]:
+    async def _iterate(self, learner: Team, iteration: int) -> dict[str, float]:
         """Play, learn, publish; returns the metrics of docs/metrics.md."""
         clock = [time.perf_counter()]
 
@@ -267,7 +271,7 @@ class Run:
     def _sender(self) -> Sender:
         return Sender(self.run_id, self.policy_id, self.version, self._attempt)
 
-    async def _publish(self, learner: Learner, version: int) -> None:
+    async def _publish(self, learner: Team, version: int) -> None:
         """Hand the current weights to the policy service as that version."""
         weights = await self._in_thread(learner.weights)
         policy, blobs = self._ports.policy, self._ports.blobs
@@ -277,7 +281,7 @@ class Run:
             self._folder.append_version(version, digest)
         self.version = version
 
-    async def _check_processor(self, learner: Learner) -> None:
+    async def _check_processor(self, learner: Team) -> None:
         info = await patiently(self._ports.policy.info, PATIENCE_S)
         if info.processor != learner.processor:
             raise InvalidRequest(

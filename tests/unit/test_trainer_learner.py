@@ -331,7 +331,7 @@ def test_a_saved_checkpoint_scores_as_the_trained_model_and_keeps_the_processor(
     learner.loss(samples, [1.0] * len(samples), IMAGES, Tally(), True)
     mine, theirs = Tally(), Tally()
     learner.loss(samples, [1.0] * len(samples), IMAGES, mine, True)
-    learner.model = again.model
+    learner.scorer.model = again.model
     learner.loss(samples, [1.0] * len(samples), IMAGES, theirs, True)
     assert mine.gap > 1e-3
     assert theirs.gap == pytest.approx(mine.gap, rel=1e-5)
@@ -468,6 +468,6 @@ def test_a_learner_goes_on_from_its_saved_state_bit_for_bit(tmp_path: Path) -> N
         later.model.state_dict().items(), whole.model.state_dict().values(), strict=True
     ):
         assert torch.equal(ours, theirs), name
-    (tmp_path / "learner.safetensors").write_bytes(b"junk")
+    next(tmp_path.glob("*.safetensors")).write_bytes(b"junk")
     with pytest.raises(BadCheckpoint, match="saved state"):
         load_learner(later, tmp_path)
