@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from peft import LoraConfig, inject_adapter_in_model
-from peft.tuners.lora import LoraLayer
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -24,6 +22,8 @@ BASE, DOWN, UP = ".base_layer.", f".lora_A.{NAME}.", f".lora_B.{NAME}."
 
 def config(settings: Lora) -> Any:
     """peft's description of the adapters: every projection of the language model."""
+    from peft import LoraConfig  # takes seconds to import, and most runs need none of it
+
     return LoraConfig(
         r=settings.rank,
         lora_alpha=settings.alpha,
@@ -35,6 +35,8 @@ def config(settings: Lora) -> Any:
 
 def adapt(model: Any, settings: Lora) -> None:
     """Freeze `model` and give it adapters that change nothing yet (B = 0)."""
+    from peft import inject_adapter_in_model
+
     model.requires_grad_(False)
     inject_adapter_in_model(config(settings), model, adapter_name=NAME)
 
@@ -42,6 +44,8 @@ def adapt(model: Any, settings: Lora) -> None:
 @contextmanager
 def without(model: Any) -> Iterator[None]:
     """The frozen model for the length of a `with` block: the reference of the KL term."""
+    from peft.tuners.lora import LoraLayer
+
     layers = [m for m in model.modules() if isinstance(m, LoraLayer)]
     scales = [layer.scaling[NAME] for layer in layers]
     for layer in layers:

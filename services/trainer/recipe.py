@@ -4,6 +4,7 @@ Reading and writing the file is `services.trainer.recipe_toml`; nothing here tou
 """
 
 import re
+from itertools import combinations
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -14,6 +15,7 @@ Control = Literal["none", "shuffle_rewards"]
 Aggregation = Literal["grpo", "dapo", "bnpo", "dr_grpo"]
 Objective = Literal["clip", "cispo", "gspo"]
 Correction = Literal["none", "token_truncate", "token_mask", "sequence_truncate", "sequence_mask"]
+TrackerName = Literal["auto", "none", "trackio", "tensorboard", "wandb"]
 Positive = Annotated[float, Field(gt=0)]
 
 
@@ -36,6 +38,12 @@ class Tasks(Section):
     eval_n: int = Field(256, ge=1)
     """Held-out instances, spread evenly over the templates, the same before and after."""
 
+    validation_seeds: tuple[int, int] = (2_000_000, 3_000_000)
+    """Half-open range of the seeds by which the best weights are chosen; overlaps neither of
+    the others."""
+    validation_n: int = Field(0, ge=0)
+    """Instances of a validation, spread evenly over the templates, always the same; 0: none."""
+
     @field_validator("templates")
     @classmethod
     def _no_template_twice(cls, templates: tuple[str, ...]) -> tuple[str, ...]:
@@ -44,7 +52,7 @@ class Tasks(Section):
             raise ValueError(f"names {twice[0]!r} twice")
         return templates
 
-    @field_validator("train_seeds", "eval_seeds")
+    @field_validator("train_seeds", "eval_seeds", "validation_seeds")
     @classmethod
     def _a_range(cls, seeds: tuple[int, int]) -> tuple[int, int]:
         if not 0 <= seeds[0] < seeds[1]:
@@ -53,14 +61,18 @@ class Tasks(Section):
 
     @model_validator(mode="after")
     def _held_out(self) -> Self:
-        (a, b), (c, d) = self.train_seeds, self.eval_seeds
-        if a < d and c < b:
-            raise ValueError(
-                f"train_seeds [{a}, {b}) and eval_seeds [{c}, {d}) overlap, "
-                "so the evaluation would not be held out"
-            )
-        if -(-self.eval_n // len(self.templates)) > d - c:
-            raise ValueError(f"eval_seeds has too few seeds for eval_n = {self.eval_n}")
+        names = ("train", "eval", "validation") if self.validation_n else ("train", "eval")
+        ranges = [(name, *getattr(self, f"{name}_seeds")) for name in names]
+        for (one, a, b), (other, c, d) in combinations(ranges, 2):
+            if a < d and c < b:
+                raise ValueError(
+                    f"{one}_seeds [{a}, {b}) and {other}_seeds [{c}, {d}) overlap, "
+                    "so one would not be held out from the other"
+                )
+        for name, start, stop in ranges[1:]:
+            wanted = getattr(self, f"{name}_n")
+            if -(-wanted // len(self.templates)) > stop - start:
+                raise ValueError(f"{name}_seeds has too few seeds for {name}_n = {wanted}")
         return self
 
 
@@ -83,6 +95,12 @@ class Schedule(Section):
     """Iterations between two saved states that the run can be resumed from."""
     keep_states: int = Field(1, ge=1)
     """How many of the newest states stay on disk."""
+    max_staleness: int = Field(0, ge=0)
+    """Play the next iterations' episodes while training, up to this many updates behind; 0 is
+    strictly on-policy."""
+    validate_every: int = Field(10, ge=1)
+    """Iterations between two validations (greedy, where `tasks.validation_n` asks for them); the
+    best weights so far stay in `best/`."""
     stall_s: Positive = 180.0
     """Fail the run when no episode ends for this long (no worker is alive, for instance)."""
 
@@ -215,6 +233,8 @@ class Recipe(Section):
     """Folder of the starting weights (safetensors, tokenizer, image processor)."""
     control: Control = "none"
     """`shuffle_rewards` permutes rewards within each group: training must then not help."""
+    tracker: TrackerName = "auto"
+    """Where curves go besides metrics.jsonl; `auto` is trackio where it is installed."""
     tasks: Tasks
     schedule: Schedule = Schedule()
     episode: EpisodeSpec = EpisodeSpec()
