@@ -10,6 +10,7 @@ from wmkit.cli import places, recipes
 from wmkit.cli.console import out
 from wmkit.cli.running import conclude, run_at, run_here, watch
 from wmkit.cli.runs import local_run
+from wmkit.cli.tasks import check_templates
 from wmkit.domain.errors import InvalidRequest, RunNotFound
 from wmkit.domain.runs import RunStatus
 
@@ -20,6 +21,8 @@ def train(recipe: str, changes: Mapping[str, Any], trainer: str, *, dry_run: boo
     if dry_run:
         from services.trainer.recipe_toml import dumps
 
+        if not chosen.episode.backend:  # other backends have tasks of their own
+            check_templates(chosen.tasks.templates)
         print(dumps(chosen), end="")
     elif trainer:
         # A trainer elsewhere looks for the checkpoint on its own disk, so the path stays.
