@@ -1,9 +1,9 @@
-"""One of several processes that train together, started by torchrun: python distributed_process.py
-PLAN, a JSON file: `recipe`, `samples` (a pickle of this test run) and `do`, a list of steps:
-["open", CHANGES], ["update", N], ["load", FOLDER], ["save", FOLDER], ["export", FOLDER],
-["weights", FILE], ["fails", FILE].
+"""One of several processes that train together, started by torchrun:
+python distributed_process.py PLAN [DEVICE].
 
-Rank 0 leads as in the service; the others follow.
+PLAN is a JSON file: `recipe`, `samples` (a pickle of this test run) and `do`, a list of steps:
+["open", CHANGES], ["update", N], ["load", FOLDER], ["save", FOLDER], ["export", FOLDER],
+["weights", FILE], ["fails", FILE]. Rank 0 leads as in the service; the others follow.
 """
 
 import json
@@ -16,19 +16,19 @@ import torch
 
 from services.trainer.recipe import Recipe
 from services.trainer.team import Team, dismiss, follow
-from services.trainer.world import World, join
+from services.trainer.world import World, join, local_device
 from wmkit.domain.errors import WMError
 
 torch.set_num_threads(1)
 
 
-def run(plan: dict[str, Any], world: World | None) -> None:
+def run(plan: dict[str, Any], world: World | None, device: str = "cpu") -> None:
     samples, images = pickle.loads(Path(plan["samples"]).read_bytes())
     team: Team | None = None
     for name, value in plan["do"]:
         if name == "open":
             recipe = Recipe.model_validate(plan["recipe"] | value)
-            team = Team(recipe, world=world)
+            team = Team(recipe, device=device, world=world)
             continue
         assert team is not None
         match name:
@@ -61,9 +61,10 @@ def value_of(sample: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    world = join("cpu")
+    device = local_device(sys.argv[2] if len(sys.argv) > 2 else "cpu")
+    world = join(device)
     if world.leads:
-        run(json.loads(Path(sys.argv[1]).read_text("utf-8")), world)
+        run(json.loads(Path(sys.argv[1]).read_text("utf-8")), world, device)
         dismiss(world)
     else:
-        follow(world, "cpu")
+        follow(world, device)

@@ -13,7 +13,7 @@ from wmkit.domain.episode import EpisodeSpec
 
 Control = Literal["none", "shuffle_rewards"]
 Aggregation = Literal["grpo", "dapo", "bnpo", "dr_grpo"]
-Objective = Literal["clip", "cispo", "gspo"]
+Objective = Literal["clip", "cispo", "gspo", "likelihood"]
 Correction = Literal["none", "token_truncate", "token_mask", "sequence_truncate", "sequence_mask"]
 TrackerName = Literal["auto", "none", "trackio", "tensorboard", "wandb"]
 Positive = Annotated[float, Field(gt=0)]
@@ -148,7 +148,8 @@ class Loss(Section):
 
     objective: Objective = "clip"
     """`clip` bounds each token's ratio; `cispo` bounds its weight and never drops a token;
-    `gspo` bounds the mean ratio of a whole answer (try clip_low = 3e-4, clip_high = 4e-4)."""
+    `gspo` bounds the mean ratio of a whole answer (try clip_low = 3e-4, clip_high = 4e-4);
+    `likelihood` is -A log p, which with A = 1 is supervised training (`wmr1 sft`)."""
     aggregation: Aggregation = "dapo"
     """How token losses are averaged: per episode (`grpo`), over tokens of the iteration
     (`dapo`) or of the optimizer step (`bnpo`), or by a constant (`dr_grpo`)."""

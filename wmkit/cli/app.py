@@ -113,6 +113,16 @@ def train(
     run(recipe, {"seed": seed, "checkpoint": checkpoint}, trainer, dry_run=dry_run)
 
 
+@app.command(epilog="Example: wmr1 sft recipes/sft.toml")
+def sft(
+    recipe: Annotated[str, typer.Argument(help="A supervised recipe, see docs/training.md.")],
+) -> None:
+    """Train on stored episodes that succeeded: a cold start before reinforcement learning."""
+    from wmkit.cli.training import sft as run
+
+    run(recipe)
+
+
 @app.command(epilog="Example: wmr1 resume demo-20260101-120000-abcd")
 def resume(run_id: str, trainer: TrainerAt = "") -> None:
     """Go on with a run that was interrupted, from its last saved state."""

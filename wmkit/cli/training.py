@@ -1,4 +1,4 @@
-"""`wmr1 train`, `resume`, `eval`, `runs watch` and `runs cancel`."""
+"""`wmr1 train`, `sft`, `resume`, `eval`, `runs watch` and `runs cancel`."""
 
 import asyncio
 import os
@@ -83,3 +83,17 @@ def cancel_run(run_id: str, trainer: str) -> None:
             return (await client.cancel_run(run_id)).status
 
     out.print(f"{run_id} {asyncio.run(cancel())}")
+
+
+def sft(recipe: str) -> None:
+    """Train on stored trajectories, in this process. Raises WMError."""
+    from services.trainer.supervised import run
+
+    folder = run(
+        str(places.find(recipe, "recipe")),
+        os.environ.get("WMR1_RUNS", str(places.root() / "runs")),
+        os.environ.get("WMR1_BLOBS", str(places.root() / "var" / "blobs")),
+        os.environ.get("WMR1_DEVICE", "cpu"),
+    )
+    if folder is not None:
+        out.print(f"the checkpoint is in {places.shown(folder.checkpoint)}")
