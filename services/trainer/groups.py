@@ -52,6 +52,7 @@ def harvest(episodes: Sequence[Episode], recipe: Recipe, version: int, seed: int
     shuffle = random.Random(seed)
     too_small = flat = 0
     rewards = []
+    spreads = []
     for group, members in groups.items():
         if len(members) < 2:
             too_small += 1
@@ -69,6 +70,7 @@ def harvest(episodes: Sequence[Episode], recipe: Recipe, version: int, seed: int
         )
         rewards += graded
         totals = [reward.total for reward in graded]
+        spreads.append(advantages.spread(totals))
         if recipe.control == "shuffle_rewards":
             shuffle.shuffle(totals)
         steps = step_advantages(totals, members, recipe.advantage)
@@ -89,6 +91,7 @@ def harvest(episodes: Sequence[Episode], recipe: Recipe, version: int, seed: int
         "reward": _mean([reward.total for reward in rewards]),
         "reward_length": _mean([reward.length for reward in rewards]),
         "reward_wm": _mean([reward.wm for reward in rewards]),
+        "reward_spread": _mean(spreads),
         **behaviour(valid),
     }
     return out

@@ -80,7 +80,7 @@ class Tally:
             "grad_norm": sum(self.norms) / steps,
             "lr": self.lr,
             "optimizer_steps": len(self.losses),
-            "nll": self.nll / count,
+            "entropy": self.nll / count,
             "ratio": self.ratio / count,
             "clip_low": self.clipped_low / count,
             "clip_high": self.clipped_high / count,

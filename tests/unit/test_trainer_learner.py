@@ -158,7 +158,7 @@ def test_on_policy_metrics(folder: Path) -> None:
     assert metrics["ratio"] == pytest.approx(1, abs=1e-5)
     assert metrics["clip_low"] == metrics["clip_high"] == metrics["dual_clip"] == 0
     sampled = [p for s in samples for p, m in zip(s.logprobs, s.mask, strict=True) if m]
-    assert metrics["nll"] == pytest.approx(-sum(sampled) / len(sampled))
+    assert metrics["entropy"] == pytest.approx(-sum(sampled) / len(sampled))
     # on policy each token's loss is -A, so the token mean is known without a model
     expected = -sum(s.advantage * s.sampled for s in samples) / len(sampled)
     assert metrics["loss"] == pytest.approx(expected, abs=1e-5)
