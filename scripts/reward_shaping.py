@@ -96,7 +96,8 @@ def report(folders: Sequence[Path]) -> str:
             calls, steps = run["calls"], run["length"]
             out.append(
                 f"| `{variant}` | {run['seed']} | {100 * run['before']:.1f} % "
-                f"| {100 * run['after']:.1f} % | {100 * change['mean']:+.1f} [{low:.1f}, {high:.1f}] "
+                f"| {100 * run['after']:.1f} % "
+                f"| {100 * change['mean']:+.1f} [{low:.1f}, {high:.1f}] "
                 f"| {change['p_value']:.2g} | {calls[0]:.2f} → {calls[1]:.2f} "
                 f"| {steps[0]:.1f} → {steps[1]:.1f} |"
             )
