@@ -1,6 +1,7 @@
 """Puts the trainer together: ports, the torch thread, the runs, the server."""
 
 import asyncio
+import signal
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, suppress
@@ -38,6 +39,9 @@ async def serve_trainer(settings: TrainerSettings) -> None:
     check_device(device)
     world = join(device)
     if not world.leads:
+        # The first process ends the others, once its last checkpoint is written.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
         await asyncio.to_thread(follow, world, device)
         return
     stack = AsyncExitStack()

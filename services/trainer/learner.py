@@ -223,6 +223,11 @@ class Learner:
         recipe = self.recipe
         batch, select = self._agreed(lambda: self.pack(samples, images))
         temperature = recipe.episode.temperature
+        reference = None
+        if recipe.loss.kl_beta > 0:
+            fixed = nullcontext() if self._reference else adapters.without(self.model)
+            with torch.no_grad(), fixed:
+                reference = (self._reference or self.scorer)(batch, select, temperature)
         logprobs = self.scorer(batch, select, temperature)
         sampler = torch.tensor(
             [p for s in samples for p, m in zip(s.logprobs, s.mask, strict=True) if m],
@@ -244,10 +249,7 @@ class Learner:
         )
         values = token.loss if correction is None else token.loss * correction
         divergence = None
-        if recipe.loss.kl_beta > 0:
-            fixed = nullcontext() if self._reference else adapters.without(self.model)
-            with torch.no_grad(), fixed:
-                reference = (self._reference or self.scorer)(batch, select, temperature)
+        if reference is not None:
             divergence = losses.k3(logprobs, reference)
             values = values + recipe.loss.kl_beta * divergence
         finite = torch.isfinite(values)

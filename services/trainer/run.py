@@ -126,8 +126,9 @@ class Run:
                 await self._train(learner)
             finally:
                 await self._ahead.stop()
-            # Played ahead of an iteration that does not come.
-            await self._collector.abandon("training ended before it was needed")
+            if self.recipe.schedule.max_staleness:
+                # Played ahead of an iteration that does not come.
+                await self._collector.abandon("training ended before it was needed")
             self.findings.after = await self._evaluate("evaluate-after")
 
     async def save_checkpoint(self) -> None:
@@ -255,7 +256,8 @@ class Run:
         line["prepare_s"] = lap()
         if found.samples:
             line |= await self._in_thread(lambda: learner.update(found.samples, images))
-            self._tell.gap(line["logprob_gap"], iteration)
+            if not line["staleness_max"]:  # else the updates in between are part of it
+                self._tell.gap(line["logprob_gap"], iteration)
             line["update_s"] = lap()
             await self._publish(learner, self.version + 1)
             line["publish_s"] = lap()
@@ -316,7 +318,7 @@ class Run:
         self._tell.milestone(
             "train",
             f"validation after iteration {iteration}: success {success:.3f}, best "
-            f"{best['success']:.3f} after iteration {best['iteration']}",
+            f"{best['success']:.3f} after iteration {best['iteration']:.0f}",
         )
 
     def _mark(self) -> Mark:
