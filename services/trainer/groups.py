@@ -139,9 +139,10 @@ def succeeded(trajectory: Trajectory) -> bool:
 
 def is_on_policy(trajectory: Trajectory, version: int, first: int = 0, slack: int = 0) -> bool:
     """Whether every token sampled from step `first` on comes from exactly this policy version,
-    or from one of `slack` versions before it."""
+    or with `slack` from one of so many before it, or the one that is just being published."""
+    newest = version + bool(slack)
     return all(
-        version - slack <= token_version <= version
+        version - slack <= token_version <= newest
         for step in trajectory.steps[first:]
         for token_version, sampled in zip(step.segment.versions, step.segment.mask, strict=True)
         if sampled
