@@ -75,10 +75,18 @@ class TaskSampler:
 
 def held_out(tasks: Tasks) -> list[TaskRef]:
     """The `eval_n` instances of an evaluation; the same for every run seed."""
-    names, start = tasks.templates, tasks.eval_seeds[0]
+    return _spread(tasks.templates, tasks.eval_seeds[0], tasks.eval_n)
+
+
+def validation(tasks: Tasks) -> list[TaskRef]:
+    """The `validation_n` instances of a validation; the same for every run seed."""
+    return _spread(tasks.templates, tasks.validation_seeds[0], tasks.validation_n)
+
+
+def _spread(templates: Sequence[str], start: int, count: int) -> list[TaskRef]:
     return [
-        TaskRef(template=names[i % len(names)], seed=start + i // len(names))
-        for i in range(tasks.eval_n)
+        TaskRef(template=templates[i % len(templates)], seed=start + i // len(templates))
+        for i in range(count)
     ]
 
 
@@ -125,9 +133,11 @@ def train_jobs(
     ]
 
 
-def eval_jobs(recipe: Recipe, sender: Sender, phase: str) -> list[Job]:
-    """One greedy episode of every held-out instance; transition seeds do not depend on the
-    phase, so before and after meet the same world."""
+def eval_jobs(
+    recipe: Recipe, sender: Sender, phase: str, tasks: Sequence[TaskRef] | None = None
+) -> list[Job]:
+    """One greedy episode of every held-out instance (or of `tasks`); transition seeds do not
+    depend on the phase, so before and after meet the same world."""
     return [
         Job(
             job_id=sender.job_id(phase, index, 0),
@@ -142,5 +152,5 @@ def eval_jobs(recipe: Recipe, sender: Sender, phase: str) -> list[Job]:
             min_version=sender.version,
             spec=recipe.eval_episode,
         )
-        for index, task in enumerate(held_out(recipe.tasks))
+        for index, task in enumerate(held_out(recipe.tasks) if tasks is None else tasks)
     ]

@@ -14,7 +14,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-runs_app = typer.Typer(no_args_is_help=True, help="Training runs: list, show, watch, cancel.")
+runs_app = typer.Typer(no_args_is_help=True, help="Training runs: list, show, compare, watch.")
 app.add_typer(runs_app, name="runs")
 dialect_app = typer.Typer(no_args_is_help=True, help="How agents write actions.")
 app.add_typer(dialect_app, name="dialect")
@@ -113,6 +113,16 @@ def train(
     run(recipe, {"seed": seed, "checkpoint": checkpoint}, trainer, dry_run=dry_run)
 
 
+@app.command(epilog="Example: wmr1 sft recipes/sft.toml")
+def sft(
+    recipe: Annotated[str, typer.Argument(help="A supervised recipe, see docs/training.md.")],
+) -> None:
+    """Train on stored episodes that succeeded: a cold start before reinforcement learning."""
+    from wmkit.cli.training import sft as run
+
+    run(recipe)
+
+
 @app.command(epilog="Example: wmr1 resume demo-20260101-120000-abcd")
 def resume(run_id: str, trainer: TrainerAt = "") -> None:
     """Go on with a run that was interrupted, from its last saved state."""
@@ -180,6 +190,23 @@ def runs_show(run_id: str, folder: RunsFolder = None) -> None:
     from wmkit.cli.runs import show_run
 
     show_run(run_id, folder)
+
+
+@runs_app.command(
+    "compare",
+    epilog="Example: wmr1 runs compare demo-20260101-120000-abcd demo-20260101-130000-ef01",
+)
+def runs_compare(
+    run_ids: Annotated[list[str], typer.Argument(help="Two runs or more.")],
+    folder: RunsFolder = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="A Markdown table, for a report.")
+    ] = False,
+) -> None:
+    """Put runs side by side: what differs in their recipes, and what they reached."""
+    from wmkit.cli.comparing import compare_runs
+
+    compare_runs(run_ids, folder, markdown=markdown)
 
 
 @runs_app.command("watch", epilog="Example: wmr1 runs watch demo-20260101-120000-abcd")

@@ -1,10 +1,12 @@
 """`wmr1 tasks`: what a world model offers to be trained on."""
 
+import difflib
 from collections.abc import Sequence
 
 from rich.table import Table
 
 from wmkit.cli.console import out
+from wmkit.domain.errors import UnknownTask
 from wmkit.domain.tasks import TaskTemplate
 
 
@@ -18,6 +20,18 @@ def list_tasks(worldmodel: str) -> None:
         table.add_row(template.name, template.kind, ", ".join(template.apps), template.example_goal)
     out.print(table)
     out.print(f"{len(templates)} templates; try one: wmr1 play {templates[0].name}")
+
+
+def check_templates(names: Sequence[str]) -> None:
+    """Raises UnknownTask for a template that the scripted phone does not have."""
+    known = [template.name for template in _scripted()]
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "wmr1 tasks lists them"
+            raise UnknownTask(
+                f"there is no task template {name!r}; {hint}", field="tasks.templates"
+            )
 
 
 def _scripted() -> Sequence[TaskTemplate]:
