@@ -22,6 +22,7 @@ from services.worldmodel.servicer import NAME, WorldModelServicer
 from services.worldmodel.settings import WorldModelSettings
 from services.worldmodel.states import States
 from services.worldmodel.transitions import Transitions
+from services.worldmodel.verdicts import Verdicts
 from services.worldmodel.world import World
 from wmkit.blobs import open_blobs
 from wmkit.clients.renderer import RendererClient
@@ -87,6 +88,7 @@ async def open_world(settings: WorldModelSettings) -> AsyncIterator[World]:
             Pictures(renderer, states, index, blobs, settings.known_pictures),
             blobs,
             model_judge,
+            Verdicts(index),
         )
 
 

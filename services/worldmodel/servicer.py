@@ -101,6 +101,7 @@ class WorldModelServicer(rpc.WorldModelServiceServicer):  # type: ignore[misc]
             actions=convert.action_log_from_pb(request.actions)
             if request.HasField("actions")
             else None,
+            request_id=request.request_id,
         )
         return convert.judgement_to_pb(judgement)
 
