@@ -62,7 +62,8 @@ async def open_world(settings: WorldModelSettings) -> AsyncIterator[World]:
     names = [name.strip() for name in settings.backends.split(",") if name.strip()]
     if not names:
         raise InvalidRequest("WMR1_BACKENDS names no backend", field="backends")
-    registry = backends.load(names, settings)
+    # In a thread: a checkpoint in this process takes its time, and health is asked meanwhile.
+    registry = await asyncio.to_thread(backends.load, names, settings)
     blobs = open_blobs(settings.blobs)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(registry.close)

@@ -114,11 +114,13 @@ class Transitions:
         async def computed() -> Next:
             return await self._compute(backend, live, name, look, key)
 
-        found, source = await stored(), Source.REDIS
-        if found is None and isinstance(backend, Seeing):
+        found = await stored()
+        if found is not None:
+            source = Source.REDIS
+        elif isinstance(backend, Seeing):
             found, ours = await self._leases.once(key, stored, computed)
             source = Source.COMPUTED if ours else Source.SHARED
-        elif found is None:
+        else:
             found, source = await computed(), Source.COMPUTED
         self._known.put(name, found)
         return found, source

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from services.worldmodel.backends.base import Prediction, Scene
 from services.worldmodel.backends.pages import Page
-from services.worldmodel.engine import Ask, Engine
+from services.worldmodel.engine import Ask, ModelClient
 from services.worldmodel.engine.wire import Message
 from services.worldmodel.learned import cue, extract, phrases, shots
 from services.worldmodel.learned.answer import prediction
@@ -54,7 +54,7 @@ class Code2World(LearnedPages):
     deterministic = False
     screen = Screen(1080, 2400)
 
-    def __init__(self, engine: Engine, options: Code2WorldOptions | None = None) -> None:
+    def __init__(self, engine: ModelClient, options: Code2WorldOptions | None = None) -> None:
         super().__init__(engine)
         self._options = options = options or Code2WorldOptions()
         self.reads_goal = options.include_goal

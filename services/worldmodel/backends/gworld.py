@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 
 from services.worldmodel.backends.base import Prediction, Scene
 from services.worldmodel.backends.pages import Page
-from services.worldmodel.engine import Ask, Engine
+from services.worldmodel.engine import Ask, ModelClient
 from services.worldmodel.engine.wire import Message
 from services.worldmodel.learned import extract, shots
 from services.worldmodel.learned.answer import prediction
@@ -60,7 +60,7 @@ class GWorld(LearnedPages):
     screen = gworld_screen(1080, 2400)
     reads_goal = False
 
-    def __init__(self, engine: Engine, options: GWorldOptions | None = None) -> None:
+    def __init__(self, engine: ModelClient, options: GWorldOptions | None = None) -> None:
         super().__init__(engine)
         self._options = options = options or GWorldOptions()
         self._dialect = Dialect(options.action_key)

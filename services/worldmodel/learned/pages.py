@@ -6,24 +6,24 @@ the model from there. So only a judge that looks at screens can tell how it ende
 
 from services.worldmodel.backends.base import Prediction, Seeing
 from services.worldmodel.backends.pages import Page, PurePages
-from services.worldmodel.engine import Endpoint, Engine
+from services.worldmodel.engine import Identity, ModelClient
 from wmkit.domain.actions import Action
 from wmkit.domain.errors import InvalidRequest
 from wmkit.domain.tasks import Judgement, Task, TaskRef
 
 
 class LearnedPages(PurePages, Seeing[Page]):
-    """A backend whose model stands behind an engine. See `WorldBackend` for the methods."""
+    """A backend whose model is asked through a `ModelClient`. See `WorldBackend` for the methods."""
 
     name: str
     revision: str
     deterministic: bool
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: ModelClient) -> None:
         self._engine = engine
 
     @property
-    def endpoint(self) -> Endpoint:
+    def endpoint(self) -> Identity:
         """The model that makes the pages; the judge must be another."""
         return self._engine.endpoint
 
