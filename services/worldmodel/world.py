@@ -231,8 +231,9 @@ class World:
         ]
 
     async def list_tasks(self) -> Sequence[TaskTemplate]:
-        """The task templates of all backends."""
-        return [template for model in self._registry for template in model.templates()]
+        """The task templates of all backends; what several offer is listed once."""
+        every = [template for model in self._registry for template in model.templates()]
+        return list({template.name: template for template in reversed(every)}.values())[::-1]
 
     async def _look(self, model: WorldBackend[Any], live: Live) -> bytes:
         seen = await look(self._pictures, model, live)

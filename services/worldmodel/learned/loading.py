@@ -5,6 +5,7 @@ from services.worldmodel.backends.gworld import GWorld, GWorldOptions
 from services.worldmodel.engine import Endpoint, Engine, Limits, ModelClient
 from services.worldmodel.judge import ModelJudge
 from services.worldmodel.learned.pages import LearnedPages
+from services.worldmodel.learned.scenes import Scenes
 from services.worldmodel.learned.settings import LearnedSettings
 from wmkit.domain.errors import InvalidRequest
 
@@ -28,6 +29,7 @@ def code2world(settings: LearnedSettings) -> Code2World:
             settings,
         ),
         options,
+        Scenes.open(settings.learned_scenes),
     )
 
 
@@ -49,6 +51,7 @@ def gworld(settings: LearnedSettings) -> GWorld:
             settings,
         ),
         options,
+        Scenes.open(settings.learned_scenes),
     )
 
 

@@ -45,6 +45,8 @@ class LearnedSettings(ServiceSettings):
     """Key of the action's name: as in the evaluation code, or as in the model card."""
     gworld_max_tokens: int = Field(15_000, ge=1)
     """New tokens per page; the server's context must hold 19384."""
+    learned_scenes: str = ""
+    """Packed recordings whose first screens and goals are tasks of learned backends (`scenes`)."""
     judge_url: str = ""
     """OpenAI-compatible server of the model judge; empty runs without one."""
     judge_model: str = ""
