@@ -1,6 +1,6 @@
 """`WorldModelService` on the wire: protobuf in, `World`, protobuf out. No decisions here.
 
-Domain errors are turned into statuses by the server's interceptor; only BatchStep, whose
+Domain errors are turned into statuses by the server's guard; only BatchStep, whose
 items fail one by one, encodes them itself.
 """
 

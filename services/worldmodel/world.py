@@ -13,7 +13,7 @@ from services.worldmodel.backends import Registry, WorldBackend
 from services.worldmodel.creation import Creation
 from services.worldmodel.judge import ModelJudge
 from services.worldmodel.judging import Judging, look
-from services.worldmodel.metrics import PICTURES, STEPS
+from services.worldmodel.metrics import PICTURES, steps
 from services.worldmodel.pictures import Pictures
 from services.worldmodel.states import Live, States
 from services.worldmodel.transitions import Source, Transitions
@@ -125,7 +125,7 @@ class World:
                 model, before, action, seed, goal=goal, look=lambda: self._look(model, before)
             )
         except _UnseenError as unseen:
-            STEPS.labels(purpose.value, Outcome.FAILED.value, Source.COMPUTED.value).inc()
+            steps(purpose, Outcome.FAILED, Source.COMPUTED).inc()
             provenance = Provenance(model.name, model.revision, step_ms=_ms_since(begin))
             return Transition(Outcome.FAILED, provenance, reason=unseen.reason)
         if pin:
@@ -137,7 +137,7 @@ class World:
             drawn = await self._draw(model, await self._states.get(state.state_id), image)
             if drawn.reason is not None:
                 outcome, state, reason = Outcome.FAILED, None, drawn.reason
-        STEPS.labels(purpose.value, outcome.value, source.value).inc()
+        steps(purpose, outcome, source).inc()
         return Transition(
             outcome=outcome,
             provenance=Provenance(
