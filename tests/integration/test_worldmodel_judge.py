@@ -99,8 +99,11 @@ async def test_without_an_id_every_call_is_judged(service: Service) -> None:
 
 
 async def test_an_engine_that_is_down_is_unavailable_to_the_client(service: Service) -> None:
-    async with openai_server() as model, openai_server(Fault(503)) as judge:
-        async with service.run(**learned(model, judge)) as client:
-            state = await start(client)
-            with pytest.raises(Unavailable, match="HTTP 503"):
-                await client.judge(None, state, goal=GOAL)
+    async with (
+        openai_server() as model,
+        openai_server(Fault(503)) as judge,
+        service.run(**learned(model, judge)) as client,
+    ):
+        state = await start(client)
+        with pytest.raises(Unavailable, match="HTTP 503"):
+            await client.judge(None, state, goal=GOAL)

@@ -96,9 +96,7 @@ def _model(
         dtype=settings.transformers_dtype,
         max_pixels=settings.transformers_max_pixels,
     )
-    return InProcess(
-        decoder, timeout_s=settings.engine_timeout_s, waiting=settings.engine_waiting
-    )
+    return InProcess(decoder, timeout_s=settings.engine_timeout_s, waiting=settings.engine_waiting)
 
 
 def _endpoint(who: str, url: str, model: str, key: str) -> Endpoint:

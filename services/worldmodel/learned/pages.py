@@ -15,7 +15,7 @@ from wmkit.domain.tasks import Judgement, Task, TaskRef, TaskTemplate
 
 
 class LearnedPages(PurePages, Seeing[Page]):
-    """A backend whose model is asked through a `ModelClient`. See `WorldBackend` for the methods."""
+    """A backend that asks a model through a client. See `WorldBackend` for the methods."""
 
     name: str
     revision: str
