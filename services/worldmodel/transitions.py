@@ -114,16 +114,25 @@ class Transitions:
         async def computed() -> Next:
             return await self._compute(backend, live, name, look, key)
 
-        found = await stored()
-        if found is not None:
-            source = Source.REDIS
-        elif isinstance(backend, Seeing):
-            found, ours = await self._leases.once(key, stored, computed)
-            source = Source.COMPUTED if ours else Source.SHARED
-        else:
-            found, source = await computed(), Source.COMPUTED
-        self._known.put(name, found)
-        return found, source
+        found = await self._leased(key, stored, computed) if isinstance(backend, Seeing) else None
+        if found is None:
+            known = await stored()
+            found = (known, Source.REDIS) if known else (await computed(), Source.COMPUTED)
+        self._known.put(name, found[0])
+        return found
+
+    async def _leased(
+        self,
+        key: str,
+        stored: Callable[[], Awaitable[Next | None]],
+        computed: Callable[[], Awaitable[Next]],
+    ) -> tuple[Next, Source]:
+        """A model's answer, asked for by one replica at a time."""
+        known = await stored()
+        if known is not None:
+            return known, Source.REDIS
+        answer, ours = await self._leases.once(key, stored, computed)
+        return answer, Source.COMPUTED if ours else Source.SHARED
 
     async def _compute(
         self, backend: WorldBackend[Any], live: Live, name: _Name, look: Look | None, key: str
