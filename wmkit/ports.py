@@ -97,11 +97,12 @@ class WorldModel(Protocol):
         goal: str = "",
         first_state_id: str = "",
         actions: Sequence[Action] | None = None,
+        request_id: str = "",
     ) -> Judgement:
         """Did an episode reach its task's goal, or the `goal` in words where it has no task?
 
         `first_state_id` and `actions` (None: nobody kept a log) are evidence for a judge that
-        looks at screens; a predicate needs neither.
+        looks at screens; a predicate needs neither. Calls of one `request_id` get one verdict.
         """
         ...
 

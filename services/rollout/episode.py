@@ -154,6 +154,7 @@ class _Episode:
                     finish_status=status,
                     first_state_id=self._first_state_id,
                     actions=self._log,
+                    request_id=f"{self._play_id}/judge",
                 ),
                 self._players.patience_s,
             )

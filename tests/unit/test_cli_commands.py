@@ -26,6 +26,7 @@ def test_there_are_the_commands_that_the_readme_names() -> None:
     assert {" ".join(command) for command in commands()} == {
         "demo", "up", "train", "resume", "eval", "play", "tasks", "doctor",
         "runs list", "runs show", "runs watch", "runs cancel", "dialect explain",
+        "judge measure",
     }  # fmt: skip
 
 

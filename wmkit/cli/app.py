@@ -18,6 +18,8 @@ runs_app = typer.Typer(no_args_is_help=True, help="Training runs: list, show, co
 app.add_typer(runs_app, name="runs")
 dialect_app = typer.Typer(no_args_is_help=True, help="How agents write actions.")
 app.add_typer(dialect_app, name="dialect")
+judge_app = typer.Typer(no_args_is_help=True, help="Judges that are models.")
+app.add_typer(judge_app, name="judge")
 
 TrainerAt = Annotated[
     str, typer.Option("--trainer", metavar="HOST:PORT", help="A trainer that is running.")
@@ -243,3 +245,32 @@ def dialect_explain(
     from wmkit.cli.dialect import explain
 
     explain(name, file, screen, model or screen)
+
+
+@judge_app.command(
+    "measure",
+    epilog="Example: wmr1 judge measure -n 200 --judge-url http://GPU:8000/v1 --judge-model Qwen",
+)
+def judge_measure(
+    n: Annotated[int, typer.Option("-n", min=1, help="How many episodes; half are solved.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Which episodes.")] = 0,
+    judge_url: Annotated[
+        str, typer.Option(metavar="URL", envvar="WMR1_JUDGE_URL", help="The judge's server.")
+    ] = "",
+    judge_model: Annotated[
+        str, typer.Option(metavar="NAME", envvar="WMR1_JUDGE_MODEL", help="The judge's model.")
+    ] = "",
+    votes: Annotated[
+        int | None, typer.Option(min=1, help="Votes per verdict, odd; WMR1_JUDGE_VOTES or 3.")
+    ] = None,
+    renderer: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="A renderer that is running.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Measure how often a judge is wrong, on scripted episodes whose truth is known."""
+    from wmkit.cli.judge import measure
+
+    measure(
+        n, seed, url=judge_url, model=judge_model, votes=votes, renderer=renderer, as_json=as_json
+    )

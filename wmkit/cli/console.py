@@ -6,6 +6,7 @@ from types import FrameType
 from rich.console import Console
 
 out = Console(highlight=False)
+err = Console(highlight=False, stderr=True)
 
 
 class _Ended(SystemExit):
