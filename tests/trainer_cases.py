@@ -172,7 +172,9 @@ class Bandit:
         digest = self.loaded.processor_digest
         return PolicyInfo(self.policy_id, self.version, "tiny", digest, "cpu", 0, 0)
 
-    async def update_weights(self, policy_id: str, version: int, weights_digest: str) -> int:
+    async def update_weights(
+        self, policy_id: str, version: int, weights_digest: str, **_: Any
+    ) -> int:
         load_weights(self.loaded.model, await self.blobs.get(weights_digest))
         self.policy_id, self.version = policy_id, version
         self.published.append((policy_id, version))
