@@ -7,7 +7,7 @@ connection, by which the server stops working for it.
 import asyncio
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,7 +21,7 @@ from wmkit.domain.generation import FinishReason, Sampling
 
 log = structlog.get_logger(__name__)
 
-BACKOFF_S, BACKOFF_CAP_S = 0.5, 20.0
+BACKOFF_CAP_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class HostedModel:
     key: str = field(default="", repr=False)
     timeout_s: float = 120.0
     attempts: int = 4
+    backoff_s: float = 0.5
     in_flight: int = 64
 
     @property
@@ -100,7 +101,7 @@ class Stream:
                         raise Overloaded(message, max(1.0, again.after_s)) from None
                     raise EngineDown(message) from None
                 log.warning("hosted model is asked again", fault=str(again))
-            most_s = min(BACKOFF_CAP_S, BACKOFF_S * 2 ** (attempt - 1))
+            most_s = min(BACKOFF_CAP_S, self._model.backoff_s * 2 ** (attempt - 1))
             await asyncio.sleep(again.after_s + random.uniform(0, most_s))
 
     async def _once(self, body: Mapping[str, Any], stops: StopSearch) -> Reply:
@@ -110,10 +111,8 @@ class Stream:
                 await response.aread()
                 self._refuse(response)
             text, reason = "", None
-            async for line in response.aiter_lines():
-                if not line.startswith("data:"):
-                    continue
-                if (data := line[5:].strip()) == "[DONE]":
+            async for data in _events(response.aiter_bytes()):
+                if data == b"[DONE]":
                     break
                 piece, ended = _read(data)
                 for char in piece:
@@ -135,7 +134,17 @@ class Stream:
         raise InvalidRequest(f"{self._model.place} does not take the request: {message}")
 
 
-def _read(data: str) -> tuple[str, str | None]:
+async def _events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Data of an event stream. Only a line feed ends a line: JSON may hold U+2028 as it is."""
+    rest = b""
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if line.startswith(b"data:"):
+                yield line[5:].strip()
+
+
+def _read(data: bytes) -> tuple[str, str | None]:
     """Text and finish reason of one chunk."""
     try:
         chunk = json.loads(data)

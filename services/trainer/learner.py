@@ -26,6 +26,7 @@ from wmkit.modeling import (
     EncodedPixels,
     forward_logprobs,
     load,
+    probe_logprobs,
     save,
     weights_to_bytes,
 )
@@ -71,6 +72,10 @@ class Learner:
     def weights(self) -> bytes:
         """The weights as safetensors, for the policy service."""
         return weights_to_bytes(self.model)
+
+    def probe(self) -> list[float]:
+        """The canary's log-probabilities under the weights, for the policy service to compare."""
+        return probe_logprobs(self.loaded)
 
     def save(self, folder: Path) -> None:
         """Write a complete checkpoint folder."""

@@ -269,16 +269,23 @@ class Run:
 
     async def _publish(self, learner: Learner, version: int) -> None:
         """Hand the current weights to the policy service as that version."""
-        weights = await self._in_thread(learner.weights)
+        weights, probe = await self._in_thread(lambda: (learner.weights(), learner.probe()))
         policy, blobs = self._ports.policy, self._ports.blobs
         digest = await patiently(lambda: blobs.put(weights), PATIENCE_S)
-        await patiently(lambda: policy.update_weights(self.policy_id, version, digest), PATIENCE_S)
+        await patiently(
+            lambda: policy.update_weights(self.policy_id, version, digest, probe=probe), PATIENCE_S
+        )
         if version != self.version:  # a resumed run publishes its version once more
             self._folder.append_version(version, digest)
         self.version = version
 
     async def _check_processor(self, learner: Learner) -> None:
         info = await patiently(self._ports.policy.info, PATIENCE_S)
+        if not info.logprobs:
+            raise InvalidRequest(
+                f"the policy service serves {info.model}, which gives no log-probabilities: it "
+                "can be evaluated, not trained"
+            )
         if info.processor != learner.processor:
             raise InvalidRequest(
                 f"the policy service encodes text and pictures in another way than "
