@@ -52,6 +52,7 @@ def make(
     seed: int = 0,
     deepstack: bool = True,
     head_dim: int = 16,
+    context: int = 1024,
 ) -> Path:
     """Write a checkpoint of about 0.1 M parameters to `folder` and return it.
 
@@ -68,7 +69,7 @@ def make(
         image_mean=[0.5, 0.5, 0.5],
         image_std=[0.5, 0.5, 0.5],
     ).save_pretrained(str(folder))
-    model = _model(family, tokenizer, deepstack, head_dim)
+    model = _model(family, tokenizer, deepstack, head_dim, context)
     draw(model, seed)
     model.save_pretrained(str(folder), safe_serialization=True)
     return folder
@@ -118,7 +119,11 @@ def _tokenizer() -> PreTrainedTokenizerFast:
 
 
 def _model(
-    family: Family, tokenizer: PreTrainedTokenizerFast, deepstack: bool, head_dim: int
+    family: Family,
+    tokenizer: PreTrainedTokenizerFast,
+    deepstack: bool,
+    head_dim: int,
+    context: int,
 ) -> Any:
     ids = {token: tokenizer.convert_tokens_to_ids(token) for token in SPECIAL}
     text = {
@@ -128,7 +133,7 @@ def _model(
         "num_hidden_layers": 3,
         "num_attention_heads": 64 // head_dim,
         "num_key_value_heads": 32 // head_dim,
-        "max_position_embeddings": 1024,
+        "max_position_embeddings": context,
         "bos_token_id": None,
         "eos_token_id": ids["<|im_end|>"],
         "pad_token_id": ids["<|endoftext|>"],
