@@ -225,7 +225,8 @@ class BatchEngine:
         finally:
             self._running = ()
         self._batch_s = time.perf_counter() - begin
-        meter.batch(len(batch), self._batch_s)
+        meter.company(len(batch))
+        meter.batch(self._batch_s)
         for waiting, answer in zip(batch, answers, strict=True):
             meter.answer(len(answer.token_ids), waiting.arrived)
             if not answer.finite:

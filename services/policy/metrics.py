@@ -52,16 +52,22 @@ class Meter:
     def prefilled(self) -> None:
         self._first = time.perf_counter()
 
-    def batch(self, rows: int, seconds: float) -> None:
+    def company(self, rows: int) -> None:
+        """How many are answered together."""
         BATCH_ROWS.labels(*self._labels).observe(rows)
+
+    def batch(self, seconds: float) -> None:
         BATCH_SECONDS.labels(*self._labels).observe(seconds)
 
-    def answer(self, tokens: int, arrived: float) -> None:
+    def answer(self, tokens: int, arrived: float, first_s: float | None = None) -> None:
+        """One answer; `first_s` where the engine itself knows the time to its first token."""
         TOKENS.labels(*self._labels).inc(tokens)
         ANSWERS.labels(*self._labels).inc()
         QUEUE_SECONDS.labels(*self._labels).observe(max(0.0, self._begin - arrived))
-        if self._first is not None:
-            FIRST_TOKEN_SECONDS.labels(*self._labels).observe(self._first - arrived)
+        if first_s is None and self._first is not None:
+            first_s = self._first - arrived
+        if first_s is not None:
+            FIRST_TOKEN_SECONDS.labels(*self._labels).observe(first_s)
 
 
 def _remember(labels: tuple[str, str]) -> None:

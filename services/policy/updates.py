@@ -123,6 +123,7 @@ class Updates:
         last = Version(record["policy_id"], record["version"], record["digest"])
         try:
             await self._engine.update(Update(last, await self._weights(last)))
+            metrics.VERSION.set(last.version)
         except (NotFound, CorruptBlob, BadCheckpoint) as error:
             log.warning(
                 "the last published weights cannot be loaded; serving the checkpoint's own",

@@ -30,6 +30,8 @@ from wmkit.modeling import Processor
 
 log = structlog.get_logger(__name__)
 
+_Task = asyncio.Task[tuple[Answer, float | None]]
+
 
 class VllmEngine:
     """An `Engine`. `queue` bounds the requests that wait; `tolerance` is the canary's, in nats."""
@@ -51,8 +53,8 @@ class VllmEngine:
         self._weights = VllmWeights(processor, options.dtype, tolerance)
         self._order = asyncio.Lock()
         self._names = itertools.count()
-        self._running: set[asyncio.Task[Answer]] = set()
-        self._ended: dict[asyncio.Task[Answer], Version] = {}
+        self._running: set[_Task] = set()
+        self._ended: dict[_Task, Version] = {}
         self._llm: Any = None
 
     @property
@@ -92,8 +94,9 @@ class VllmEngine:
             version, meter = self.current, metrics.Meter(self.current)
             task = asyncio.create_task(self._answer(prompt))
             self._running.add(task)
+            meter.company(len(self._running))
             try:
-                answer = await task
+                answer, first_s = await task
             except asyncio.CancelledError:
                 if task in self._ended:
                     raise replaced(self._ended.pop(task)) from None
@@ -102,12 +105,16 @@ class VllmEngine:
                 self._running.discard(task)
                 taken_s = time.perf_counter() - arrived
                 self._gate.hold_s += 0.1 * (taken_s - self._gate.hold_s)
-        meter.answer(len(answer.token_ids), arrived)
+        meter.answer(len(answer.token_ids), arrived, first_s)
         if not answer.finite:
             raise EngineDown(f"version {version.version} gives logits that are NaN")
         return answer, version
 
     async def update(self, update: Update) -> float:
+        # To its end even when the caller leaves: half a model answers nobody.
+        return await asyncio.shield(asyncio.create_task(self._update(update)))
+
+    async def _update(self, update: Update) -> float:
         async with self._order:
             check_update(self.current, update.version)
             if update.version == self.current:
@@ -121,8 +128,7 @@ class VllmEngine:
                 self._ended.clear()
                 begin = time.perf_counter()
                 try:
-                    # To its end even when the caller leaves: half a model answers nobody.
-                    await asyncio.shield(asyncio.create_task(self._load(update)))
+                    await self._load(update)
                 except WMError:
                     raise
                 except Exception as error:
@@ -137,7 +143,8 @@ class VllmEngine:
             await self._weights.load(update.data, update.probe)
         self.current = update.version
 
-    async def _answer(self, prompt: Prompt) -> Answer:
+    async def _answer(self, prompt: Prompt) -> tuple[Answer, float | None]:
+        """The answer, and the seconds to its first token where vLLM says so."""
         data = await asyncio.to_thread(prompt_for, self.processor, prompt)
         parameters = parameters_for(self.processor, prompt.sampling)
         try:
@@ -153,4 +160,5 @@ class VllmEngine:
         (completion,) = out.outputs
         ids = list(completion.token_ids)
         logprobs = [row[token].logprob for row, token in zip(completion.logprobs, ids, strict=True)]
-        return answer_of(self.processor, prompt.sampling, ids, logprobs)
+        answer = answer_of(self.processor, prompt.sampling, ids, logprobs)
+        return answer, out.metrics.first_token_latency if out.metrics else None

@@ -72,7 +72,7 @@ def open_llm(processor: Processor, options: Options) -> Any:
             generation_config="vllm",
             trust_remote_code=False,
             load_format="safetensors",
-            disable_log_stats=True,
+            disable_log_stats=False,
             seed=0,
             **more,
         )
