@@ -31,6 +31,7 @@ from services.trainer.rundir import RunDir
 from services.trainer.summary import Findings
 from wmkit.domain.episode import ResultStatus
 from wmkit.domain.errors import InvalidRequest, NotFound, WMError
+from wmkit.domain.generation import PolicyInfo
 from wmkit.domain.runs import RunEvent, RunStatus
 from wmkit.ports import BlobStore, JobQueue, Policy, WorldModel
 
@@ -96,6 +97,10 @@ class Run:
 
         Raises WMError with the one sentence why the run cannot go on.
         """
+        info = await patiently(self._ports.policy.info, PATIENCE_S)
+        if not info.logprobs:
+            await self._evaluate_hosted(info)
+            return
         learner = await self._in_thread(lambda: Learner(self.recipe, device=self._device))
         self.learner = learner
         await self._check_processor(learner)
@@ -108,6 +113,17 @@ class Run:
         if self.recipe.schedule.iterations:
             await self._train(learner)
             self.findings.after = await self._evaluate("evaluate-after")
+
+    async def _evaluate_hosted(self, info: PolicyInfo) -> None:
+        """Play the held-out tasks with a model that has no weights here, and nothing else."""
+        if self.recipe.schedule.iterations:
+            raise InvalidRequest(
+                f"the policy service serves {info.model}, which gives no log-probabilities: it "
+                "can be evaluated (schedule.iterations = 0), not trained"
+            )
+        self.policy_id, self.version = info.policy_id, info.version
+        if not self.findings.before:
+            self.findings.before = await self._evaluate("evaluate-before")
 
     async def save_checkpoint(self) -> None:
         """Write the weights as they are now."""
@@ -281,11 +297,6 @@ class Run:
 
     async def _check_processor(self, learner: Learner) -> None:
         info = await patiently(self._ports.policy.info, PATIENCE_S)
-        if not info.logprobs:
-            raise InvalidRequest(
-                f"the policy service serves {info.model}, which gives no log-probabilities: it "
-                "can be evaluated, not trained"
-            )
         if info.processor != learner.processor:
             raise InvalidRequest(
                 f"the policy service encodes text and pictures in another way than "
