@@ -25,6 +25,7 @@ class Weights:
         self._foreign = False
         """A whole model was loaded over the checkpoint's own weights."""
 
+    @torch.no_grad()
     def load(self, data: bytes, probe: Sequence[float]) -> None:
         """Load a safetensors document; all or nothing.
 
@@ -72,6 +73,5 @@ class Weights:
 
 
 def _copy(targets: Mapping[str, torch.Tensor], values: Mapping[str, torch.Tensor]) -> None:
-    with torch.no_grad():
-        for name, value in values.items():
-            targets[name].copy_(value)
+    for name, value in values.items():
+        targets[name].copy_(value)

@@ -1,6 +1,5 @@
 """A hosted model as a policy: against a server that answers well, cut, with faults, or too long."""
 
-import asyncio
 import base64
 from collections.abc import AsyncIterator
 
@@ -71,11 +70,8 @@ async def test_turns_become_messages_and_the_answer_carries_no_log_probabilities
 async def test_an_answer_ends_behind_its_stop_string_and_the_server_is_let_go(
     server: OpenAiServer,
 ) -> None:
-    never = asyncio.Event()
     said = "<think>" + "x" * 50 + "<call_wm>wait()</call_wm>"
-    server.play(Raw(b""), Answer(said + " and much more" * 50, gate=never))
-    server.replies.pop(0)
-    never.set()
+    server.play(Answer(said + " and much more" * 50))
     hosted = policy(server)
     turns = [TURNS[0]]
     first = await hosted.generate(turns, STOP)
@@ -130,11 +126,7 @@ async def test_a_hosted_model_plays_an_episode_with_the_world_model(server: Open
         Answer(acts("dance()")),
     )
     world = a_world()
-    for blob in (b"",):
-        await MemoryBlobs().put(blob)
-    hosted = policy(server)
-    pictures = AnyPicture()
-    hosted._blobs = pictures
+    hosted = HostedPolicy(HostedModel(server.url, "m"), AnyPicture())
     trajectory = await play(a_job(policy_id=""), world=world, policy=hosted)
     assert trajectory.ending is Ending.UNPARSABLE
     assert trajectory.calls == 1

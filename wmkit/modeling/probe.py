@@ -35,7 +35,7 @@ def probe_prompt(processor: Processor) -> tuple[list[int], list[EncodedPixels], 
     return ids + scored, [picture], len(scored)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def probe_logprobs(loaded: Loaded) -> list[float]:
     """Log-probabilities of the probe's words under softmax(logits), over the whole vocabulary.
 
