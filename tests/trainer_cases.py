@@ -165,14 +165,19 @@ class Bandit:
         self.blobs: BlobStore = MemoryBlobs()
         self.world = FakeWorldModel(lambda state, _: state, template="settings_turn_on")
         self.policy_id, self.version = "", -1
+        self.logprobs = True
         self.published: list[tuple[str, int]] = []
 
     # wmkit.ports.Policy, as far as the trainer uses it
     async def info(self) -> PolicyInfo:
         digest = self.loaded.processor_digest
-        return PolicyInfo(self.policy_id, self.version, "tiny", digest, "cpu", 0, 0)
+        return PolicyInfo(
+            self.policy_id, self.version, "tiny", digest, "cpu", 0, 0, logprobs=self.logprobs
+        )
 
-    async def update_weights(self, policy_id: str, version: int, weights_digest: str) -> int:
+    async def update_weights(
+        self, policy_id: str, version: int, weights_digest: str, **_: Any
+    ) -> int:
         load_weights(self.loaded.model, await self.blobs.get(weights_digest))
         self.policy_id, self.version = policy_id, version
         self.published.append((policy_id, version))

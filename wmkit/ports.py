@@ -122,7 +122,21 @@ class Policy(Protocol):
         request_id: str = "",
     ) -> Generation: ...
 
-    async def update_weights(self, policy_id: str, version: int, weights_digest: str) -> int: ...
+    async def update_weights(
+        self,
+        policy_id: str,
+        version: int,
+        weights_digest: str,
+        *,
+        probe: Sequence[float] = (),
+        abort: bool = False,
+    ) -> int:
+        """Load weights from the blob store; returns the version that is loaded now.
+
+        `probe` = the sender's `wmkit.modeling.probe_logprobs`, compared after loading;
+        `abort` ends the answers that are being written instead of waiting for them.
+        """
+        ...
 
     async def info(self) -> PolicyInfo: ...
 

@@ -27,7 +27,7 @@ from services.trainer.sharding import Scorer, shard, whole
 from services.trainer.tally import Tally
 from services.trainer.world import World
 from wmkit.domain.errors import WMError
-from wmkit.modeling import Batch, EncodedPixels, load
+from wmkit.modeling import Batch, EncodedPixels, load, probe_logprobs
 from wmkit.modeling.weights import own_tensors
 
 T = TypeVar("T")
@@ -91,6 +91,13 @@ class Learner:
         tensors = self._tensors()
         data: bytes = serialize(self._plain(tensors)) if self.world.leads else b""
         return data
+
+    def probe(self) -> list[float]:
+        """The canary's log-probabilities under the weights, for the policy service to compare.
+
+        Empty (no canary) where no process holds the whole model.
+        """
+        return [] if self.world.grouped else probe_logprobs(self.loaded)
 
     def save(self, folder: Path) -> None:
         """Write a complete checkpoint folder; adapters also on their own, in `adapter/`."""

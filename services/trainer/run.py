@@ -40,6 +40,7 @@ from services.trainer.tracking import Nothing, Tracker, open_tracker
 from services.trainer.world import World
 from wmkit.domain.episode import ResultStatus
 from wmkit.domain.errors import InvalidRequest
+from wmkit.domain.generation import PolicyInfo
 from wmkit.ports import BlobStore, JobQueue, Policy, WorldModel
 
 T = TypeVar("T")
@@ -110,6 +111,10 @@ class Run:
         self._tracker = open_tracker(
             self.recipe.tracker, self.run_id, self._folder.path, self.recipe.model_dump()
         )
+        info = await patiently(self._ports.policy.info, PATIENCE_S)
+        if not info.logprobs:
+            await self._evaluate_hosted(info)
+            return
         learner = await self._in_thread(
             lambda: Team(self.recipe, device=self._device, world=self._world)
         )
@@ -130,6 +135,17 @@ class Run:
                 # Played ahead of an iteration that does not come.
                 await self._collector.abandon("training ended before it was needed")
             self.findings.after = await self._evaluate("evaluate-after")
+
+    async def _evaluate_hosted(self, info: PolicyInfo) -> None:
+        """Play the held-out tasks with a model that has no weights here, and nothing else."""
+        if self.recipe.schedule.iterations:
+            raise InvalidRequest(
+                f"the policy service serves {info.model}, which gives no log-probabilities: it "
+                "can be evaluated (schedule.iterations = 0), not trained"
+            )
+        self.policy_id, self.version = info.policy_id, info.version
+        if not self.findings.before:
+            self.findings.before = await self._evaluate("evaluate-before")
 
     async def save_checkpoint(self) -> None:
         """Write the weights as they are now."""
@@ -335,10 +351,12 @@ class Run:
 
     async def _publish(self, learner: Team, version: int) -> None:
         """Hand the current weights to the policy service as that version."""
-        weights = await self._in_thread(learner.weights)
+        weights, probe = await self._in_thread(lambda: (learner.weights(), learner.probe()))
         policy, blobs = self._ports.policy, self._ports.blobs
         digest = await patiently(lambda: blobs.put(weights), PATIENCE_S)
-        await patiently(lambda: policy.update_weights(self.policy_id, version, digest), PATIENCE_S)
+        await patiently(
+            lambda: policy.update_weights(self.policy_id, version, digest, probe=probe), PATIENCE_S
+        )
         if version != self.version:  # a resumed run publishes its version once more
             self._folder.append_version(version, digest)
         self.version = version

@@ -24,6 +24,7 @@ log = structlog.get_logger(__name__)
 ORDERS: Mapping[str, Callable[..., Any]] = {
     "update": Learner.update,
     "weights": Learner.weights,
+    "probe": Learner.probe,
     "save": Learner.save,
     "save_state": save_learner,
     "load_state": load_learner,
@@ -59,6 +60,10 @@ class Team:
     def weights(self) -> bytes:
         data: bytes = self._together("weights")
         return data
+
+    def probe(self) -> list[float]:
+        found: list[float] = self._together("probe")
+        return found
 
     def save(self, folder: Path) -> None:
         self._together("save", folder)

@@ -284,6 +284,20 @@ async def test_a_policy_with_another_processor_is_refused(here: Setting) -> None
     assert summary["error"] == events[-1].message
 
 
+async def test_a_policy_without_log_probabilities_is_evaluated_and_never_trained(
+    here: Setting,
+) -> None:
+    here.bandit.logprobs = False
+    _, events = await here.train(here.recipe())
+    assert events[-1].status is RunStatus.FAILED
+    assert "gives no log-probabilities: it can be evaluated" in events[-1].message
+    here.bandit.policy_id, here.bandit.version = "", 0
+    folder, events = await here.train(here.recipe(iterations=0))
+    assert events[-1].status is RunStatus.SUCCEEDED
+    assert here.bandit.published == []
+    assert json.loads((folder / "summary.json").read_text())["before"]["n"] == 12
+
+
 async def test_episodes_that_cannot_be_trained_on_end_the_run_with_their_name(
     here: Setting,
 ) -> None:
