@@ -53,13 +53,13 @@ class HoldingPolicy(FakePolicy):
 class HoldingQueue(RedisJobQueue):
     hold_after = False
 
-    async def finish(self, delivery: Delivery, result: Result) -> bool:
+    async def finish(self, delivery: Delivery, result: Result, **told: str) -> bool:
         if self.hold_after:
-            first = await super().finish(delivery, result)
+            first = await super().finish(delivery, result, **told)
             await hold(delivery.job.job_id)
         else:
             await hold(delivery.job.job_id)
-            first = await super().finish(delivery, result)
+            first = await super().finish(delivery, result, **told)
         print("first" if first else "late", flush=True)
         return first
 

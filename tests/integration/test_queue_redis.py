@@ -151,10 +151,11 @@ async def test_an_end_that_is_sent_again_because_its_answer_was_lost_is_still_th
     (a,) = await queue.take("w1", 1, 0)
     keys = [
         "wmr1:jobs",
-        *(f"wmr1:run:r1:{k}" for k in ("requested", "ledger", "results", "counts")),
+        *(f"wmr1:run:r1:{k}" for k in ("requested", "ledger", "results", "counts", "lost")),
+        "wmr1:dead",
     ]
-    args = ["workers", a.entry_id, "a", "accepted", "nonce", "train-0", "{}"]
-    answers = [await redis.eval(scripts.FINISH, 5, *keys, *args) for _ in range(2)]
+    args = ["workers", a.entry_id, "a", "accepted", "nonce", "train-0", "{}", "", "10"]
+    answers = [await redis.eval(scripts.FINISH, len(keys), *keys, *args) for _ in range(2)]
     assert answers == [1, 1]
     assert await redis.xlen("wmr1:run:r1:results") == 1
     assert await queue.ledger("r1") == Ledger(requested=1, accepted=1)
