@@ -73,7 +73,7 @@ class FileQueue:
         found = self.ended[int(cursor) : int(cursor) + count]
         return found, str(int(cursor) + len(found))
 
-    async def finish(self, delivery: Delivery, result: Result) -> bool:
+    async def finish(self, delivery: Delivery, result: Result, **told: str) -> bool:
         self._end(result)
         return True
 

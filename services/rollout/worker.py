@@ -162,11 +162,11 @@ class Worker:
             await self._failed(flight, failure)
         except Exception as error:  # a bug: it must neither stop the worker nor lose the job
             log.exception("an episode raised", job_id=job.job_id)
-            failure = EpisodeFailed(
+            broken = EpisodeFailed(
                 f"internal error: {type(error).__name__}: {error}", retryable=True, hopeless=True
             )
-            failure.__cause__ = error
-            await self._failed(flight, failure)
+            broken.__cause__ = error
+            await self._failed(flight, broken)
         else:
             flight.ending = True
             await self._store(flight, trajectory)

@@ -152,7 +152,9 @@ class Step(BaseModel):
     state_id: str
     screen_id: str
     screenshot: str
-    """Digest of the picture that the agent saw."""
+    """Digest of the picture that the agent was shown."""
+    seen_px: tuple[int, int] = (0, 0)
+    """Width and height to which the policy's image processor brought it."""
     thought: str
     text: str
     """Everything the agent wrote in this step, imagined calls included."""
