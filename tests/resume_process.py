@@ -77,6 +77,9 @@ class FileQueue:
         self._end(result)
         return True
 
+    async def lost(self, run_id: str) -> dict[str, float]:
+        return {}
+
     async def ledger(self, run_id: str, phase: str = "") -> Ledger:
         return Ledger(
             len(self.ended) + len(self.waiting),

@@ -133,11 +133,11 @@ def succeeded(trajectory: Trajectory) -> bool:
     return trajectory.judgement.verdict == Verdict.SUCCESS
 
 
-def is_on_policy(trajectory: Trajectory, version: int) -> bool:
-    """Whether every sampled token comes from exactly this policy version."""
+def is_on_policy(trajectory: Trajectory, version: int, first: int = 0) -> bool:
+    """Whether every token sampled from step `first` on comes from exactly this policy version."""
     return all(
         token_version == version
-        for step in trajectory.steps
+        for step in trajectory.steps[first:]
         for token_version, sampled in zip(step.segment.versions, step.segment.mask, strict=True)
         if sampled
     )

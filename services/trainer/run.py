@@ -18,6 +18,7 @@ from typing import TypeVar
 import structlog
 
 from services.trainer.batches import Sample
+from services.trainer.branching import branch_jobs, choose, harvest_branches
 from services.trainer.evaluation import Row, describe, row
 from services.trainer.events import EventLog
 from services.trainer.gather import Collector, Episode, patiently
@@ -88,6 +89,7 @@ class Run:
             ports.queue,
             ports.blobs,
             stall_s=recipe.schedule.stall_s,
+            member_wait_s=recipe.schedule.member_wait_s,
             on_episode=self._record,
         )
 
@@ -246,8 +248,26 @@ class Run:
             found = harvest(episodes, self.recipe, self.version, seed)
             missing = schedule.groups - int(found.metrics["groups_used"])
             if not (schedule.dynamic_sampling and missing and refills < schedule.max_refills):
-                return episodes, found, refills
+                break
             refills += 1
+        if self.recipe.branching.groups:
+            episodes += await self._branch(iteration, episodes, found)
+        return episodes, found, refills
+
+    async def _branch(
+        self, iteration: int, episodes: Sequence[Episode], found: Harvest
+    ) -> list[Episode]:
+        """Play branches from states of these episodes and add what they teach to `found`."""
+        seed = stable_seed(self.recipe.seed, "branch", iteration)
+        points = choose(episodes, self.recipe.branching.groups, self.version, seed)
+        jobs = branch_jobs(self.recipe, self._sender, iteration, points)
+        branches = await self._collector.play(
+            jobs, lambda e: e, lambda n, of: self._progress("train", n, of)
+        )
+        samples, metrics = harvest_branches(branches, self.recipe, self.version, seed)
+        found.samples += samples
+        found.metrics |= metrics
+        return branches
 
     async def _evaluate(self, phase: str) -> list[Row]:
         self._milestone(phase, f"evaluating {self.recipe.tasks.eval_n} held-out instances")
