@@ -116,7 +116,7 @@ async def storm(folder: Path, seed: int, episodes: int, kills: int) -> Report:
             again, _ = await queue.results(RUN, "0", 10 * episodes, 0)
             if list(again) != results:
                 report.wrong.append("the stream of results reads otherwise the second time")
-    await _audit(asked, results, open_blobs(str(blobs)), report)
+    await audit(asked, results, open_blobs(str(blobs)), report)
     report.seconds = time.monotonic() - began
     return report
 
@@ -167,7 +167,7 @@ def _command(pid: int) -> str:
         return ""
 
 
-async def _audit(
+async def audit(
     asked: Sequence[Job], results: Sequence[Result], blobs: BlobStore, report: Report
 ) -> None:
     """Every job once, every retained trajectory whole, and as the world really is."""

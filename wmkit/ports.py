@@ -188,9 +188,7 @@ class JobQueue(Protocol):
         """
         ...
 
-    async def retry(
-        self, delivery: Delivery, *, failed: bool = True, delay_s: float = 0.0
-    ) -> None:
+    async def retry(self, delivery: Delivery, *, failed: bool = True, delay_s: float = 0.0) -> None:
         """Hand the job back, atomic; a no-op when the claim is someone else's by now.
 
         `failed` counts an attempt; a worker that shuts down hands back with `failed=False`.

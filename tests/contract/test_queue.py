@@ -78,7 +78,6 @@ class RedisHarness(Harness):
                 justid=True,
             )
 
-
     async def letters(self) -> list[DeadLetter]:
         entries: Any = await self.redis.xrange(self.stream.removesuffix(":jobs") + ":dead")
         return [DeadLetter.model_validate_json(fields["letter"]) for _, fields in entries]

@@ -74,7 +74,7 @@ async def test_a_missing_blob_and_a_damaged_file_are_said_so() -> None:
     data = pack(bare)
     with pytest.raises(InvalidRequest, match="no safetensors file"):
         unpack(b"{}")
-    with pytest.raises(InvalidRequest, match="no safetensors file: .* outside the file"):
+    with pytest.raises(InvalidRequest, match=r"no safetensors file: .* outside the file"):
         unpack(data[:-1])
     with pytest.raises(CorruptBlob):
         unpack(data[:-1] + bytes([data[-1] ^ 1]))

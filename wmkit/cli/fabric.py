@@ -32,7 +32,9 @@ def queue_stats(redis: Redis = "", as_json: Json = False) -> None:
     stats(redis, as_json=as_json)
 
 
-@queue_app.command("drain", epilog="Example: wmr1 queue drain --run demo-20260101-120000-abcd --yes")
+@queue_app.command(
+    "drain", epilog="Example: wmr1 queue drain --run demo-20260101-120000-abcd --yes"
+)
 def queue_drain(
     run: OfRun = "",
     reason: Annotated[str, typer.Option(help="Goes into the ledger.")] = "drained by hand",
@@ -55,7 +57,9 @@ def queue_dead_list(run: OfRun = "", as_json: Json = False, redis: Redis = "") -
 
 @dead_app.command("retry", epilog="Example: wmr1 queue dead retry 1767225600000-0")
 def queue_dead_retry(
-    letters: Annotated[list[str] | None, typer.Argument(help="Ids from wmr1 queue dead list.")] = None,
+    letters: Annotated[
+        list[str] | None, typer.Argument(help="Ids from wmr1 queue dead list.")
+    ] = None,
     run: OfRun = "",
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
     redis: Redis = "",
@@ -93,7 +97,9 @@ def trajectories_import(
     bring_in(files, blobs)
 
 
-@trajectories_app.command("validate", epilog="Example: wmr1 trajectories validate out/*.safetensors")
+@trajectories_app.command(
+    "validate", epilog="Example: wmr1 trajectories validate out/*.safetensors"
+)
 def trajectories_validate(names: Names, phase: Phase = "", blobs: Blobs = "") -> None:
     """Check episodes; exit code 1 when one is not what it should be."""
     from wmkit.cli.trajectories import validate

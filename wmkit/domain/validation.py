@@ -6,6 +6,7 @@ affair, whether the policy was any good is nobody's here.
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 
 from wmkit.domain.actions import Answer, Finish, from_dict
 from wmkit.domain.episode import Ending, Step, Trajectory
@@ -28,7 +29,7 @@ def _path(trajectory: Trajectory) -> Iterator[str]:
         return
     if [step.index for step in steps] != list(range(len(steps))):
         yield "its steps are not numbered from 0"
-    for step, after in zip(steps, steps[1:], strict=False):
+    for step, after in pairwise(steps):
         if step.next_state_id != after.state_id:
             yield f"step {step.index} does not lead to the state of step {after.index}"
     last = steps[-1]

@@ -107,9 +107,7 @@ class QueueAdmin(RedisJobQueue):
         while not run_id and (taken := await self.take("drain", PAGE, 0)):
             for delivery in taken:
                 result = _dead(delivery.job, reason)
-                ended += await self.finish(
-                    Delivery(delivery.entry_id, delivery.job, 0), result
-                )
+                ended += await self.finish(Delivery(delivery.entry_id, delivery.job, 0), result)
         return ended
 
     async def _outstanding(self) -> list[Job]:

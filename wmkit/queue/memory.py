@@ -132,9 +132,7 @@ class MemoryJobQueue:
         await self._notify()
         return first
 
-    async def retry(
-        self, delivery: Delivery, *, failed: bool = True, delay_s: float = 0.0
-    ) -> None:
+    async def retry(self, delivery: Delivery, *, failed: bool = True, delay_s: float = 0.0) -> None:
         claim = self._claims.get(delivery.entry_id)
         if claim is None or claim.deliveries != delivery.deliveries:
             return

@@ -194,9 +194,7 @@ class RedisJobQueue:
         stream = self._stream(delivery.job.priority)
         return await self._end(stream, delivery.entry_id, result, letter)
 
-    async def retry(
-        self, delivery: Delivery, *, failed: bool = True, delay_s: float = 0.0
-    ) -> None:
+    async def retry(self, delivery: Delivery, *, failed: bool = True, delay_s: float = 0.0) -> None:
         job = delivery.job.model_copy(update={"attempt": delivery.job.attempt + failed})
         keys = [self._stream(job.priority), self._later, self._key(job.run_id, "lost")]
         args: list[Any] = [GROUP, delivery.entry_id, delivery.deliveries, job.job_id, _rank(job)]

@@ -3,7 +3,8 @@
     file        a trajectory and its blobs as one safetensors file, and back
     film        a filmstrip as one HTML page
 
-What must hold of one is `wmkit.domain.validation`. What a trajectory *is* stands in `wmkit.domain.episode`.
+What a trajectory is stands in `wmkit.domain.episode`, what must hold of one in
+`wmkit.domain.validation`.
 """
 
 from wmkit.trajectories.file import Bundle, collect, named_blobs, pack, store, unpack

@@ -79,7 +79,9 @@ def pack(bundle: Bundle) -> bytes:
             column += step["segment"].pop(name)
         ends.append(len(columns["token_ids"]))
     tensors = [("segments", "I64", _packed("q", ends))]
-    tensors += [(name, dtype, _packed(code, columns[name])) for name, (dtype, code) in LISTS.items()]
+    tensors += [
+        (name, dtype, _packed(code, columns[name])) for name, (dtype, code) in LISTS.items()
+    ]
     tensors += [(BLOB + name, "U8", data) for name, data in sorted(bundle.blobs.items())]
     metadata = {
         "format": FORMAT,
