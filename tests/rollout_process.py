@@ -4,9 +4,10 @@
 
 plays like the service does. An episode that gets to the point HOLD prints `holding JOB_ID` and
 stays there until SIGUSR1; with HOLD `never` it plays everything. Points: `taking` = jobs are
-claimed and the worker does not know which, `playing` = in the middle of an episode, `stored` = the trajectory is in the blob store and the job has not
-ended, `ended` = the job has ended and the worker does not know it yet. A job that goes on
-to its end after it was held prints `first` or `late`.
+claimed and the worker does not know which, `playing` = in the middle of an episode, `stored` =
+the trajectory is in the blob store and the job has not ended, `ended` = the job has ended and
+the worker does not know it yet. A job that goes on to its end after it was held prints `first`
+or `late`.
 """
 
 import asyncio

@@ -24,6 +24,8 @@ class Progress(BaseModel):
     """Place in the queue's results up to which everything was read."""
     sampler: dict[str, Any]
     """`TaskSampler.state`."""
+    replay: dict[str, Any] = {}
+    """`SuccessReplay.state`."""
     before: list[Row]
     transitions: Transitions
     train_s: float

@@ -143,6 +143,15 @@ class Branching(Section):
     """Factor on the advantage that a branch gives to the step at its root."""
 
 
+class Replay(Section):
+    """Earlier successes for groups that have none; see `services.trainer.replay`."""
+
+    per_task: int = Field(0, ge=0)
+    """Successes remembered for each task instance; 0 turns the buffer off."""
+    max_age: int = Field(8, ge=1)
+    """Policy versions after which a success is too old."""
+
+
 class Loss(Section):
     """The clipped policy-gradient loss; see `services.trainer.losses`."""
 
@@ -227,6 +236,7 @@ class Recipe(Section):
     reward: Reward = Reward()
     advantage: Advantage = Advantage()
     branching: Branching = Branching()
+    replay: Replay = Replay()
     loss: Loss = Loss()
     optimizer: Optimizer = Optimizer()
 

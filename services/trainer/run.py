@@ -28,11 +28,13 @@ from services.trainer.learner import Learner
 from services.trainer.learner_state import load_learner, save_learner
 from services.trainer.progress import Progress
 from services.trainer.recipe import Recipe
+from services.trainer.replay import SuccessReplay
 from services.trainer.rundir import RunDir
 from services.trainer.summary import Findings
-from wmkit.domain.episode import ResultStatus
+from wmkit.domain.episode import ResultStatus, Trajectory
 from wmkit.domain.errors import InvalidRequest, NotFound, WMError
 from wmkit.domain.runs import RunEvent, RunStatus
+from wmkit.domain.tasks import TaskRef
 from wmkit.ports import BlobStore, JobQueue, Policy, WorldModel
 
 log = structlog.get_logger(__name__)
@@ -75,6 +77,7 @@ class Run:
         self._attempt = attempt
         self._began = time.monotonic()
         self._sampler = TaskSampler(recipe.tasks, recipe.seed)
+        self._replay = SuccessReplay(recipe.replay)
         self.recipe = recipe
         self.findings = Findings()
         self.version = -1
@@ -134,6 +137,7 @@ class Run:
             self.version, self.policy_id = saved.version, saved.policy_id
             self._collector.go_to(saved.cursor)
             self._sampler.restore(saved.sampler)
+            self._replay.restore(saved.replay)
             found.before, found.transitions = saved.before, saved.transitions
             found.iterations, found.train_s = saved.iteration, saved.train_s
             found.earlier_s = saved.wall_s
@@ -157,6 +161,7 @@ class Run:
             policy_id=self.policy_id,
             cursor=self._collector.position,
             sampler=self._sampler.state(),
+            replay=self._replay.state(),
             before=found.before,
             transitions=found.transitions,
             train_s=found.train_s,
@@ -245,14 +250,27 @@ class Run:
             episodes += await self._collector.play(
                 jobs, lambda e: e, lambda n, of: self._progress("train", n, of)
             )
-            found = harvest(episodes, self.recipe, self.version, seed)
+            replayed = await self._earlier_successes({episode.job.task for episode in episodes})
+            found = harvest(episodes, self.recipe, self.version, seed, replayed)
             missing = schedule.groups - int(found.metrics["groups_used"])
             if not (schedule.dynamic_sampling and missing and refills < schedule.max_refills):
                 break
             refills += 1
+        self._replay.add(episodes, self.version)
         if self.recipe.branching.groups:
             episodes += await self._branch(iteration, episodes, found)
         return episodes, found, refills
+
+    async def _earlier_successes(self, tasks: set[TaskRef]) -> dict[TaskRef, Trajectory]:
+        found = {}
+        for task in tasks:
+            if digest := self._replay.offer(task, self.version):
+                found[task] = await self._trajectory(digest)
+        return found
+
+    async def _trajectory(self, digest: str) -> Trajectory:
+        data = await patiently(lambda: self._ports.blobs.get(digest), PATIENCE_S)
+        return Trajectory.model_validate_json(data)
 
     async def _branch(
         self, iteration: int, episodes: Sequence[Episode], found: Harvest
