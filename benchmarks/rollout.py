@@ -41,6 +41,7 @@ from services.policy.servicer import PolicyServicer
 from services.rollout.app import make_worker
 from services.rollout.settings import RolloutSettings
 from services.worldmodel.servicer import WorldModelServicer
+from wmkit import logs
 from wmkit.blobs import digest
 from wmkit.clients.policy import PolicyClient
 from wmkit.clients.worldmodel import WorldModelClient
@@ -320,6 +321,7 @@ def _redis(folder: str) -> Iterator[str]:
 
 
 def main() -> None:
+    logs.configure("bench", "error")  # to stderr: the first line of stdout is read
     if sys.argv[1:2] == ["--serve"]:
         steps, calls, latency = sys.argv[2:]
         asyncio.run(serve(int(steps), int(calls), float(latency)))

@@ -9,10 +9,19 @@ sampled it, and it is too old after `max_age` versions. Nothing here trains or p
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from services.trainer.gather import Episode
+from services.trainer.gather import Episode, patiently
 from services.trainer.groups import succeeded
 from services.trainer.recipe import Replay
+from wmkit.domain.episode import Trajectory
 from wmkit.domain.tasks import TaskRef
+from wmkit.ports import BlobStore
+
+PATIENCE_S = 60.0
+
+
+async def read(digest: str, blobs: BlobStore) -> bytes:
+    """A blob, waiting for a store that is away for a while."""
+    return await patiently(lambda: blobs.get(digest), PATIENCE_S)
 
 
 class SuccessReplay:
@@ -38,6 +47,16 @@ class SuccessReplay:
             if 0 < version - played <= self._recipe.max_age:
                 return digest
         return ""
+
+    async def fetch(
+        self, tasks: Iterable[TaskRef], version: int, blobs: BlobStore
+    ) -> dict[TaskRef, Trajectory]:
+        """What is offered for these tasks, read. Raises what the blob store raises."""
+        offers = {task: digest for task in tasks if (digest := self.offer(task, version))}
+        return {
+            task: Trajectory.model_validate_json(await read(digest, blobs))
+            for task, digest in offers.items()
+        }
 
     def state(self) -> dict[str, Any]:
         """Everything, for JSON."""

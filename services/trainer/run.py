@@ -31,10 +31,9 @@ from services.trainer.recipe import Recipe
 from services.trainer.replay import SuccessReplay
 from services.trainer.rundir import RunDir
 from services.trainer.summary import Findings
-from wmkit.domain.episode import ResultStatus, Trajectory
+from wmkit.domain.episode import ResultStatus
 from wmkit.domain.errors import InvalidRequest, NotFound, WMError
 from wmkit.domain.runs import RunEvent, RunStatus
-from wmkit.domain.tasks import TaskRef
 from wmkit.ports import BlobStore, JobQueue, Policy, WorldModel
 
 log = structlog.get_logger(__name__)
@@ -250,7 +249,8 @@ class Run:
             episodes += await self._collector.play(
                 jobs, lambda e: e, lambda n, of: self._progress("train", n, of)
             )
-            replayed = await self._earlier_successes({episode.job.task for episode in episodes})
+            played = {episode.job.task for episode in episodes}
+            replayed = await self._replay.fetch(played, self.version, self._ports.blobs)
             found = harvest(episodes, self.recipe, self.version, seed, replayed)
             missing = schedule.groups - int(found.metrics["groups_used"])
             if not (schedule.dynamic_sampling and missing and refills < schedule.max_refills):
@@ -258,34 +258,17 @@ class Run:
             refills += 1
         self._replay.add(episodes, self.version)
         if self.recipe.branching.groups:
-            episodes += await self._branch(iteration, episodes, found)
+            points = choose(episodes, self.recipe.branching.groups, self.version, seed)
+            branches = await self._collector.play(
+                branch_jobs(self.recipe, self._sender, iteration, points),
+                lambda e: e,
+                lambda n, of: self._progress("train", n, of),
+            )
+            samples, metrics = harvest_branches(branches, self.recipe, self.version, seed)
+            found.samples += samples
+            found.metrics |= metrics
+            episodes += branches
         return episodes, found, refills
-
-    async def _earlier_successes(self, tasks: set[TaskRef]) -> dict[TaskRef, Trajectory]:
-        found = {}
-        for task in tasks:
-            if digest := self._replay.offer(task, self.version):
-                found[task] = await self._trajectory(digest)
-        return found
-
-    async def _trajectory(self, digest: str) -> Trajectory:
-        data = await patiently(lambda: self._ports.blobs.get(digest), PATIENCE_S)
-        return Trajectory.model_validate_json(data)
-
-    async def _branch(
-        self, iteration: int, episodes: Sequence[Episode], found: Harvest
-    ) -> list[Episode]:
-        """Play branches from states of these episodes and add what they teach to `found`."""
-        seed = stable_seed(self.recipe.seed, "branch", iteration)
-        points = choose(episodes, self.recipe.branching.groups, self.version, seed)
-        jobs = branch_jobs(self.recipe, self._sender, iteration, points)
-        branches = await self._collector.play(
-            jobs, lambda e: e, lambda n, of: self._progress("train", n, of)
-        )
-        samples, metrics = harvest_branches(branches, self.recipe, self.version, seed)
-        found.samples += samples
-        found.metrics |= metrics
-        return branches
 
     async def _evaluate(self, phase: str) -> list[Row]:
         self._milestone(phase, f"evaluating {self.recipe.tasks.eval_n} held-out instances")

@@ -38,7 +38,7 @@ async def played(
     folder: Path, jobs: Sequence[Job], workers: int, policies: Sequence[Policy]
 ) -> dict[str, Trajectory]:
     """All trajectories by job, from so many workers on one Redis, one policy port for each."""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     server = RedisServer(folder).start()
     blobs = str(folder / "blobs")
     settings = RolloutSettings(redis_url=server.url, blobs=blobs, concurrency=3)

@@ -9,6 +9,7 @@ from services.trainer.groups import harvest
 from services.trainer.recipe import Recipe, Replay
 from services.trainer.replay import SuccessReplay
 from tests.trainer_cases import job, segment, step, trajectory
+from wmkit.blobs import MemoryBlobs
 from wmkit.domain.episode import Result, ResultStatus
 from wmkit.domain.tasks import TaskRef
 
@@ -76,3 +77,15 @@ def test_a_group_with_a_success_of_its_own_needs_no_other() -> None:
     found = harvest(mixed, RECIPE, 4, seed=0, replayed={TASK: earlier})
     assert len(found.samples) == 2 and not any(s.off_policy for s in found.samples)
     assert found.metrics["groups_replayed"] == 0
+
+
+async def test_what_is_offered_is_read_from_the_blob_store() -> None:
+    blobs = MemoryBlobs()
+    success = episode(0, True, 1)
+    assert success.trajectory is not None
+    digest = await blobs.put(success.trajectory.model_dump_json().encode())
+    replay = SuccessReplay(Replay(per_task=1))
+    kept = success.result.model_copy(update={"trajectory": digest})
+    replay.add([Episode(success.job, kept, success.trajectory)], 1)
+    other = TaskRef(template="a", seed=2)
+    assert await replay.fetch([TASK, other], 2, blobs) == {TASK: success.trajectory}
