@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from services.trainer.gather import Episode, patiently
-from services.trainer.groups import succeeded
+from services.trainer.groups import is_on_policy, succeeded
 from services.trainer.recipe import Replay
 from wmkit.domain.episode import Trajectory
 from wmkit.domain.tasks import TaskRef
@@ -34,9 +34,10 @@ class SuccessReplay:
     def add(self, episodes: Iterable[Episode], version: int) -> None:
         """Remember the successes among episodes that were played by this version."""
         for episode in episodes:
-            if self._recipe.per_task and episode.trajectory is not None and episode.valid:
-                if not succeeded(episode.trajectory):
-                    continue
+            played = episode.trajectory
+            if not self._recipe.per_task or played is None or not episode.valid:
+                continue
+            if succeeded(played) and is_on_policy(played, version):
                 kept = self._kept.setdefault(str(episode.job.task), [])
                 kept.append((episode.result.trajectory, version))
                 del kept[: -self._recipe.per_task]

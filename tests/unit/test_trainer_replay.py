@@ -43,7 +43,7 @@ def test_the_newest_successes_of_a_task_are_kept_and_age() -> None:
     replay = SuccessReplay(Replay(per_task=2, max_age=3))
     for version in (1, 2, 3):
         replay.add([episode(0, True, version), episode(1, False, version)], version)
-    replay.add([episode(0, None, 4)], 4)
+    replay.add([episode(0, None, 4), episode(1, True, 3)], 4)  # unsure; of another version
     assert replay.offer(TASK, 3) == "blob-2-0", "not of the version that is trained"
     assert [replay.offer(TASK, version) for version in (4, 6, 7)] == ["blob-3-0", "blob-3-0", ""]
     assert replay.offer(TASK, 2) == "", "the first success made room"
