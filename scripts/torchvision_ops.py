@@ -32,7 +32,8 @@ class _BeforeTorchvision(MetaPathFinder):
 def _declare() -> None:
     import torch
 
-    library = torch.library.Library("torchvision", "FRAGMENT")
+    make: Any = torch.library.Library
+    library = make("torchvision", "FRAGMENT")
     for operator in OPERATORS:
         if not hasattr(torch.ops.torchvision, operator):
             library.define(operator + SCHEMA)

@@ -74,9 +74,12 @@ class FileQueue:
         found = self.ended[int(cursor) : int(cursor) + count]
         return found, str(int(cursor) + len(found))
 
-    async def finish(self, delivery: Delivery, result: Result) -> bool:
+    async def finish(self, delivery: Delivery, result: Result, **told: str) -> bool:
         self._end(result)
         return True
+
+    async def lost(self, run_id: str) -> dict[str, float]:
+        return {}
 
     async def ledger(self, run_id: str, phase: str = "") -> Ledger:
         return Ledger(

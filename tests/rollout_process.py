@@ -3,10 +3,11 @@
     python -m tests.rollout_process REDIS_URL BLOBS HOLD
 
 plays like the service does. An episode that gets to the point HOLD prints `holding JOB_ID` and
-stays there until SIGUSR1; with HOLD `never` it plays everything. Points: `playing` = in the
-middle of an episode, `stored` = the trajectory is in the blob store and the job has not
-ended, `ended` = the job has ended and the worker does not know it yet. A job that goes on
-to its end after it was held prints `first` or `late`.
+stays there until SIGUSR1; with HOLD `never` it plays everything. Points: `taking` = jobs are
+claimed and the worker does not know which, `playing` = in the middle of an episode, `stored` =
+the trajectory is in the blob store and the job has not ended, `ended` = the job has ended and
+the worker does not know it yet. A job that goes on to its end after it was held prints `first`
+or `late`.
 """
 
 import asyncio
@@ -52,14 +53,23 @@ class HoldingPolicy(FakePolicy):
 
 class HoldingQueue(RedisJobQueue):
     hold_after = False
+    hold_taken = False
 
-    async def finish(self, delivery: Delivery, result: Result) -> bool:
+    async def take(self, worker: str, count: int, block_ms: int) -> Sequence[Delivery]:
+        found = await super().take(worker, count, block_ms)
+        if self.hold_taken and found:
+            await hold(found[0].job.job_id)
+        return found
+
+    async def finish(self, delivery: Delivery, result: Result, **told: str) -> bool:
+        if self.hold_taken:
+            return await super().finish(delivery, result, **told)
         if self.hold_after:
-            first = await super().finish(delivery, result)
+            first = await super().finish(delivery, result, **told)
             await hold(delivery.job.job_id)
         else:
             await hold(delivery.job.job_id)
-            first = await super().finish(delivery, result)
+            first = await super().finish(delivery, result, **told)
         print("first" if first else "late", flush=True)
         return first
 
@@ -68,10 +78,11 @@ async def main(redis_url: str, blobs: str, where: str) -> None:
     settings = RolloutSettings(
         redis_url=redis_url, blobs=blobs, concurrency=2, reclaim_after_s=RECLAIM_AFTER_S
     )
-    queue_class = HoldingQueue if where in ("stored", "ended") else RedisJobQueue
+    queue_class = HoldingQueue if where in ("taking", "stored", "ended") else RedisJobQueue
     policy_class = HoldingPolicy if where == "playing" else FakePolicy
     async with queue_class(redis_url, reclaim_after_s=RECLAIM_AFTER_S) as queue:
         HoldingQueue.hold_after = where == "ended"
+        HoldingQueue.hold_taken = where == "taking"
         worker = make_worker(settings, queue, a_world(), policy_class(answer, policy_id="r1"))
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, worker.stop)

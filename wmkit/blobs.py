@@ -1,10 +1,14 @@
 """Content-addressed bytes: a blob's name is the BLAKE3 of its content, so it never changes.
 
-A folder by default, object stores by URL (through obstore). No listing and no deletion.
+A folder by default, object stores by URL (through obstore). Services neither list nor delete;
+`ObjectBlobs.stored` and `delete` are for whoever collects garbage (`wmr1 gc`).
 """
 
 import asyncio
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +53,15 @@ def open_blobs(url: str) -> BlobStore:
         raise InvalidRequest(f"blob store {url}: {_short(error)}", "blobs") from None
 
 
+@dataclass(frozen=True, slots=True)
+class StoredBlob:
+    """`changed` = seconds since 1970 when it was written."""
+
+    digest: str
+    size: int
+    changed: float
+
+
 class ObjectBlobs:
     """Blobs in an obstore store, keys sharded by the first byte: `ab/cdef...`.
 
@@ -76,6 +89,34 @@ class ObjectBlobs:
 
     async def has(self, digest: str) -> bool:
         return await asyncio.to_thread(self._size, digest) is not None
+
+    def stored(self) -> Iterator[StoredBlob]:
+        """All blobs, in no order; other objects in the store are passed over.
+
+        Raises Unavailable when the store does not answer.
+        """
+        from obstore.exceptions import BaseError
+
+        try:
+            for page in self._store.list():
+                for entry in page:
+                    name = str(entry["path"]).replace("/", "")
+                    if _DIGEST.fullmatch(name) and _key(name) == entry["path"]:
+                        changed = entry["last_modified"].timestamp()
+                        yield StoredBlob(name, int(entry["size"]), changed)
+        except (BaseError, OSError) as error:
+            raise Unavailable(f"the blobs cannot be listed: {_short(error)}") from error
+
+    def delete(self, digests: Sequence[str]) -> None:
+        """Delete blobs; one that is gone already is none of these. Raises Unavailable."""
+        from obstore.exceptions import BaseError
+
+        try:
+            for name in digests:
+                with suppress(FileNotFoundError):
+                    self._store.delete(_key(name))
+        except (BaseError, OSError) as error:
+            raise Unavailable(f"blobs cannot be deleted: {_short(error)}") from error
 
     def _put(self, data: bytes) -> str:
         from obstore.exceptions import BaseError

@@ -4,7 +4,7 @@ Real adapters live in `wmkit.clients`, `wmkit.queue` and `wmkit.blobs`, fakes in
 `wmkit.testing`. Every method may raise the errors of `wmkit.domain.errors`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -183,7 +183,9 @@ class JobQueue(Protocol):
         """Put jobs on the stream and count them as requested; submitting an id twice is a no-op."""
         ...
 
-    async def take(self, worker: str, count: int, block_ms: int) -> Sequence[Delivery]: ...
+    async def take(self, worker: str, count: int, block_ms: int) -> Sequence[Delivery]:
+        """Up to `count` new jobs, those of the highest priority first."""
+        ...
 
     async def reclaim(self, worker: str, count: int) -> Sequence[Delivery]:
         """Jobs of workers that stopped renewing their claim."""
@@ -193,15 +195,25 @@ class JobQueue(Protocol):
         """Keep the claims; returns those that are lost: taken over, or of a job that has ended."""
         ...
 
-    async def finish(self, delivery: Delivery, result: Result) -> bool:
-        """Record the end of a job and acknowledge it; False when it had ended already."""
+    async def finish(self, delivery: Delivery, result: Result, *, traceback: str = "") -> bool:
+        """Record the end of a job and acknowledge it; False when it had ended already.
+
+        A job that somebody held and that ends without a trajectory leaves a dead letter with
+        the reason and `traceback`. A run that ends its own job does not hold it: deliveries 0.
+        """
         ...
 
-    async def retry(self, delivery: Delivery, *, failed: bool = True) -> None:
+    async def retry(self, delivery: Delivery, *, failed: bool = True, delay_s: float = 0.0) -> None:
         """Hand the job back, atomic; a no-op when the claim is someone else's by now.
 
         `failed` counts an attempt; a worker that shuts down hands back with `failed=False`.
+        The job is not handed out again for `delay_s`.
         """
+        ...
+
+    async def lost(self, run_id: str) -> Mapping[str, float]:
+        """Jobs of a run that failed or lost their worker and have not ended: seconds since
+        that happened first, by job id."""
         ...
 
     async def results(

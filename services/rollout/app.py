@@ -9,6 +9,7 @@ from typing import Any
 
 import structlog
 
+from services.rollout.bounds import bounded
 from services.rollout.episode import play
 from services.rollout.settings import RolloutSettings
 from services.rollout.worker import Limits, Worker
@@ -77,6 +78,9 @@ def make_worker(
 ) -> Worker:
     """A worker that plays against these ports."""
     name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+    blobs = open_blobs(settings.blobs)
+    world = bounded(world, settings.worldmodel_calls, "worldmodel")
+    policy = bounded(policy, settings.policy_calls, "policy")
 
     async def play_job(job: Job) -> Trajectory:
         trace = context.new_trace()
@@ -85,7 +89,13 @@ def make_worker(
         )  # each episode runs in a task, so in a context, of its own
         structlog.contextvars.bind_contextvars(trace=trace, job_id=job.job_id)
         return await play(
-            job, world=world, policy=policy, worker=name, patience_s=settings.patience_s
+            job,
+            world=world,
+            policy=policy,
+            blobs=blobs,
+            worker=name,
+            trace=trace,
+            patience_s=settings.patience_s,
         )
 
     limits = Limits(
@@ -95,7 +105,7 @@ def make_worker(
         beat_s=settings.reclaim_after_s / 3,
         grace_s=settings.drain_grace_s,
     )
-    return Worker(name, queue, open_blobs(settings.blobs), play_job, limits)
+    return Worker(name, queue, blobs, play_job, limits)
 
 
 async def _check(queue: RedisJobQueue) -> None:

@@ -10,31 +10,43 @@ import time
 import uuid
 from dataclasses import asdict
 
+from services.rollout.branching import find_root
 from services.rollout.failures import EpisodeFailed, infrastructure, patiently
 from services.rollout.thinking import Players, Thinker, Thought, step
 from wmkit.domain import dialects, prompts
 from wmkit.domain.actions import Action, Answer, Finish, to_dict
-from wmkit.domain.episode import Ending, Job, Step, Trajectory
+from wmkit.domain.episode import Ending, Job, Segment, Step, Trajectory
 from wmkit.domain.errors import InvalidAction
 from wmkit.domain.screen import View
+from wmkit.domain.sources import StateSource
 from wmkit.domain.tasks import Judgement, Task
 from wmkit.domain.transition import FailureReason, ImageRequest, Outcome, Purpose, State, Transition
-from wmkit.ports import Policy, WorldModel
+from wmkit.ports import BlobStore, Created, Policy, WorldModel
 
 
 async def play(
-    job: Job, *, world: WorldModel, policy: Policy, worker: str = "", patience_s: float = 60.0
+    job: Job,
+    *,
+    world: WorldModel,
+    policy: Policy,
+    blobs: BlobStore | None = None,
+    worker: str = "",
+    trace: str = "",
+    patience_s: float = 60.0,
 ) -> Trajectory:
     """Play the job's episode to its end and have it judged.
 
-    `patience_s`: how long a service that does not answer is waited for, per call.
+    `blobs` holds the trajectories that branches begin in. `patience_s`: how long a service
+    that does not answer is waited for, per call.
     Raises EpisodeFailed when infrastructure, not the agent, ends it.
     """
     limit_s = job.spec.timeout_s
     try:
         async with asyncio.timeout(limit_s):
-            episode = _Episode(job, Players(world, policy, patience_s), worker)
-            return await episode.play()
+            episode = _Episode(job, Players(world, policy, patience_s))
+            await (episode.start() if job.branch is None else episode.start_at_root(blobs))
+            played = await episode.play()
+            return played.model_copy(update={"worker": worker, "trace": trace})
     except TimeoutError as error:
         raise EpisodeFailed(f"not finished after {limit_s:g} s", retryable=True) from error
 
@@ -42,10 +54,9 @@ async def play(
 class _Episode:
     """The committed path so far."""
 
-    def __init__(self, job: Job, players: Players, worker: str) -> None:
+    def __init__(self, job: Job, players: Players) -> None:
         self._job = job
         self._players = players
-        self._worker = worker
         self._play_id = f"{job.job_id}/{uuid.uuid4().hex}"
         self._begin = time.monotonic()
         self._log: list[Action] = []
@@ -55,10 +66,11 @@ class _Episode:
         self._calls = 0  # answered world-model calls
         self._view: View | None = None
         self._first_state_id = ""
+        self._version: int | None = None  # of the tokens sampled so far
 
     async def play(self) -> Trajectory:
-        task = await self._start()
-        ending = None
+        """From the state that it was started in to the verdict."""
+        task, ending = self._task, None
         while ending is None:
             ending = await self._step(task)
         answer, status = self._said(ending)
@@ -79,25 +91,44 @@ class _Episode:
             judgement=judgement,
             payloads=self._payloads,
             wall_s=time.monotonic() - self._begin,
-            worker=self._worker,
         )
 
-    async def _start(self) -> Task:
+    async def start(self) -> None:
+        """Stand on the first screen of the job's task."""
         job = self._job
-        picture = ImageRequest(deliver="digest", scale=job.spec.image_scale)
-        with infrastructure(f"starting task {job.task}"):
-            dialects.get(job.spec.dialect)
-            created = await patiently(
-                lambda: self._players.world.create_state(
-                    job.task, backend=job.spec.backend, image=picture
-                ),
-                self._players.patience_s,
-            )
+        created = await self._create(job.task, job.spec.backend, f"starting task {job.task}")
         if created.task is None or created.image is None:
             raise EpisodeFailed(f"task {job.task} came without a first screen", retryable=True)
+        self._task, self._limit = created.task, created.task.step_limit
         self._arrive(created.state, created.image.digest)
         self._first_state_id = created.state.state_id
-        return created.task
+
+    async def start_at_root(self, blobs: BlobStore | None) -> None:
+        """Stand where the job's branch begins, with the path of its trajectory behind."""
+        branch = self._job.branch
+        assert branch is not None and blobs is not None
+        with infrastructure(f"reading trajectory {branch.trajectory}"):
+            root = await patiently(lambda: find_root(branch, blobs), self._players.patience_s)
+        # The judge may look at the first screen, and the world model may have forgotten it.
+        first = await self._create(root.first, root.backend, "bringing a first state back")
+        created = await self._create(root.state, root.backend, "bringing a root state back")
+        if created.image is None:
+            raise EpisodeFailed("the root of the branch came without a screen", retryable=True)
+        self._task, self._limit = root.task, len(root.log) + branch.horizon
+        self._steps, self._log = list(root.steps), list(root.log)
+        self._screens = list(root.screens[:-1])
+        self._payloads, self._calls, self._view = dict(root.payloads), root.calls, root.view
+        self._first_state_id = first.state.state_id
+        self._arrive(created.state, created.image.digest)
+
+    async def _create(self, source: StateSource, backend: str, doing: str) -> Created:
+        picture = ImageRequest(deliver="digest", scale=self._job.spec.image_scale)
+        with infrastructure(doing):
+            dialects.get(self._job.spec.dialect)
+            return await patiently(
+                lambda: self._players.world.create_state(source, backend=backend, image=picture),
+                self._players.patience_s,
+            )
 
     async def _step(self, task: Task) -> Ending | None:
         spec, index = self._job.spec, len(self._steps)
@@ -108,6 +139,7 @@ class _Episode:
             self._players, self._job, task.goal, self._play_id, index, self._state, left
         )
         thought = await thinker.think(prompt, len(shown))
+        self._note_version(thought.segment)
         self._view = thought.view
         self._calls += sum(call.answered for call in thought.imagined)
         self._payloads |= thought.payloads
@@ -126,7 +158,18 @@ class _Episode:
         self._log.append(action)
         assert found.state is not None and found.image is not None
         self._arrive(found.state, found.image.digest)
-        return Ending.STEP_LIMIT if len(self._log) >= task.step_limit else None
+        return Ending.STEP_LIMIT if len(self._log) >= self._limit else None
+
+    def _note_version(self, segment: Segment) -> None:
+        """Raises EpisodeFailed where the policy became another one and the recipe minds."""
+        for version, sampled in zip(segment.versions, segment.mask, strict=True):
+            if sampled and version != self._version:
+                if self._version is not None and not self._job.spec.mixed_versions:
+                    raise EpisodeFailed(
+                        f"the policy went from version {self._version} to {version} meanwhile",
+                        retryable=True,
+                    )
+                self._version = version
 
     async def _commit(self, task: Task, action: Action, index: int) -> Transition:
         where = f"at step {index}"
@@ -192,6 +235,7 @@ class _Episode:
                 state_id=self._state.state_id,
                 screen_id=self._state.screen_id,
                 screenshot=self._screens[-1],
+                seen_px=thought.view.model_px,
                 thought=thought.thought,
                 text=thought.text,
                 imagined=thought.imagined,

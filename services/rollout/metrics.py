@@ -17,6 +17,9 @@ CALLS = Counter(
 RETRIES = Counter("wmr1_rollout_retries", "Jobs handed back after a failure, by failure.", ["kind"])
 LOST = Counter("wmr1_rollout_lost", "Episodes given up because another worker took the job over.")
 RECLAIMED = Counter("wmr1_rollout_reclaimed", "Jobs taken over from workers that were lost.")
+CALLS_OUT = Gauge(
+    "wmr1_rollout_calls_out", "Calls that a service has not answered yet, by service.", ["service"]
+)
 IN_FLIGHT = Gauge("wmr1_rollout_in_flight", "Episodes being played.")
 EPISODE_SECONDS = Histogram(
     "wmr1_rollout_episode_seconds",

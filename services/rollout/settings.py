@@ -12,6 +12,10 @@ class RolloutSettings(ServiceSettings):
     """Port of the health service; 0 takes a free one."""
     concurrency: int = Field(64, ge=1)
     """Episodes in flight at the same time."""
+    policy_calls: int = Field(128, ge=1)
+    """Calls to the policy at the same time, over all episodes."""
+    worldmodel_calls: int = Field(128, ge=1)
+    """Calls to the world model at the same time, over all episodes."""
     max_retries: int = Field(3, ge=0)
     """How often an episode that infrastructure broke is played again before it is masked."""
     retry_pause_s: float = Field(1.0, ge=0)

@@ -7,6 +7,7 @@ then played again, and the ledger takes its first end only. See `docs/rollout.md
 
 import asyncio
 import random
+import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -161,8 +162,11 @@ class Worker:
             await self._failed(flight, failure)
         except Exception as error:  # a bug: it must neither stop the worker nor lose the job
             log.exception("an episode raised", job_id=job.job_id)
-            reason = f"internal error: {type(error).__name__}: {error}"
-            await self._failed(flight, EpisodeFailed(reason, retryable=True, hopeless=True))
+            broken = EpisodeFailed(
+                f"internal error: {type(error).__name__}: {error}", retryable=True, hopeless=True
+            )
+            broken.__cause__ = error
+            await self._failed(flight, broken)
         else:
             flight.ending = True
             await self._store(flight, trajectory)
@@ -174,15 +178,17 @@ class Worker:
             known.warning("episode failed, will be played again")
             cause = failure.__cause__
             metrics.RETRIES.labels(type(cause).__name__ if cause else "WorldModelFailed").inc()
-            pause_s = self._limits.retry_pause_s * 2.0**job.attempt
-            await self._pause(min(pause_s, LONGEST_PAUSE_S) * random.uniform(0.5, 1.0))
+            pause_s = min(self._limits.retry_pause_s * 2.0**job.attempt, LONGEST_PAUSE_S)
+            # Jitter: whatever failed for one episode has failed for many at the same moment.
+            delay_s = pause_s * random.uniform(0.5, 1.0)
             flight.ending = True
-            await self._persist(lambda: self._queue.retry(flight.delivery))
+            await self._persist(lambda: self._queue.retry(flight.delivery, delay_s=delay_s))
             return
         known.error("episode is lost")
         flight.ending = True
         status = ResultStatus.DEAD if failure.hopeless else ResultStatus.MASKED
-        await self._finish(flight, status, reason=failure.reason)
+        told = "".join(traceback.format_exception(failure))
+        await self._finish(flight, status, reason=failure.reason, told=told)
 
     async def _store(self, flight: _Flight, trajectory: Trajectory) -> None:
         data = trajectory.model_dump_json().encode()
@@ -205,7 +211,9 @@ class Worker:
         trajectory: str = "",
         reason: str = "",
         end: str = "",
+        told: str = "",
     ) -> bool:
+        """End the job; False when it had ended. `told` = the traceback of what went wrong."""
         job = flight.delivery.job
         result = Result(
             job_id=job.job_id,
@@ -217,7 +225,9 @@ class Worker:
             trajectory=trajectory,
             reason=reason,
         )
-        first = await self._persist(lambda: self._queue.finish(flight.delivery, result))
+        first = await self._persist(
+            lambda: self._queue.finish(flight.delivery, result, traceback=told)
+        )
         metrics.EPISODES.labels((end or status.value) if first else "duplicate").inc()
         return first
 

@@ -23,6 +23,8 @@ class Sample:
     images: tuple[ImageRef, ...]
     processor: str
     advantage: float
+    off_policy: bool = False
+    """Sampled by an earlier version than the one that is trained."""
 
     @property
     def sampled(self) -> int:
@@ -30,7 +32,9 @@ class Sample:
         return sum(self.mask)
 
 
-def samples_of(trajectory: Trajectory, advantage: float | Sequence[float]) -> list[Sample]:
+def samples_of(
+    trajectory: Trajectory, advantage: float | Sequence[float], *, off_policy: bool = False
+) -> list[Sample]:
     """The samples of a trajectory, one per step. One advantage goes to every one of them;
     several are those of the steps, and must be as many."""
     job = trajectory.job.job_id
@@ -46,6 +50,7 @@ def samples_of(trajectory: Trajectory, advantage: float | Sequence[float]) -> li
             images=step.segment.images,
             processor=step.segment.processor,
             advantage=value,
+            off_policy=off_policy,
         )
         for step, value in zip(steps, values, strict=True)
     ]

@@ -1,12 +1,13 @@
 """Plays episodes through the job queue: submits jobs, waits until each has ended, and
 reads the trajectories of the accepted ones.
 
-It neither plays nor judges an episode, and it never gives up on a single one: a job ends
-as the queue says (accepted, masked, dead).
+It neither plays nor judges an episode. A job ends as the queue says (accepted, masked, dead);
+only a member of a group that was lost and whose retry takes too long is given up here.
 """
 
 import asyncio
 import time
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -64,7 +65,12 @@ async def patiently(call: Callable[[], Awaitable[T]], patience_s: float) -> T:
 
 
 class Collector:
-    """The run's side of the job queue. Raises Unavailable when nothing ends for `stall_s`."""
+    """The run's side of the job queue. Raises Unavailable when nothing ends for `stall_s`.
+
+    A group that only waits for members that were lost goes on without them `member_wait_s`
+    after their loss (0: never), where two valid ones are left. Slow members are waited for:
+    leaving them out would favour short episodes.
+    """
 
     def __init__(
         self,
@@ -73,13 +79,16 @@ class Collector:
         blobs: BlobStore,
         *,
         stall_s: float,
+        member_wait_s: float = 0.0,
         on_episode: Callable[[Episode], None],
     ) -> None:
         self._run_id = run_id
         self._queue = queue
         self._blobs = blobs
         self._stall_s = stall_s
+        self._member_wait_s = member_wait_s
         self._on_episode = on_episode
+        self._valid: Counter[tuple[str, int]] = Counter()  # members by phase and group
         self._cursor = "0"
         self._position = "0"
         self._early: dict[str, Result] = {}
@@ -117,6 +126,8 @@ class Collector:
                 results = self._claim_early()
                 if not results:
                     results = await self._next(block_ms)
+                if not results:
+                    await self._go_on_without_the_lost()
             except Unavailable as error:
                 log.warning("the job queue does not answer", error=error.message)
                 results = []
@@ -140,23 +151,37 @@ class Collector:
         its own result.
         """
         for job in self._outstanding.values():
-            result = Result(
-                job_id=job.job_id,
-                run_id=job.run_id,
-                phase=job.phase,
-                group=job.group,
-                member=job.member,
-                status=ResultStatus.DEAD,
-                reason=reason,
-            )
-            # "0-0" is never the id of a stream entry: there is none of ours to acknowledge.
-            await self._queue.finish(Delivery("0-0", job, 0), result)
+            await self._end(job, reason)
         while True:
             results = await self._next(0)
             if not results:
                 break
             await self._read(results)
         self._outstanding.clear()
+
+    async def _end(self, job: Job, reason: str) -> None:
+        named = job.model_dump(include={"job_id", "run_id", "phase", "group", "member"})
+        result = Result(**named, status=ResultStatus.DEAD, reason=reason)
+        # "0-0" is never the id of a stream entry: there is none of ours to acknowledge.
+        await self._queue.finish(Delivery("0-0", job, 0), result)
+
+    async def _go_on_without_the_lost(self) -> None:
+        if not self._member_wait_s or not self._outstanding:
+            return
+        lost = await self._queue.lost(self._run_id)
+        overdue = {job_id for job_id, since_s in lost.items() if since_s >= self._member_wait_s}
+        missing = defaultdict(list)
+        for job in self._outstanding.values():
+            missing[job.phase, job.group].append(job)
+        for group, jobs in missing.items():
+            if self._valid[group] >= 2 and all(job.job_id in overdue for job in jobs):
+                for job in jobs:
+                    log.warning("a group goes on without a lost member", job_id=job.job_id)
+                    await self._end(
+                        job,
+                        f"lost, and not played again within {self._member_wait_s:g} s: "
+                        "its group went on without it",
+                    )
 
     async def _submit(self, waiting: list[Job]) -> None:
         """Submit as much as the queue admits and take it off the list."""
@@ -191,6 +216,7 @@ class Collector:
         episodes = await asyncio.gather(*(self._episode(result) for result in known))
         for episode in episodes:
             del self._outstanding[episode.job.job_id]
+            self._valid[episode.job.phase, episode.job.group] += episode.valid
             self._on_episode(episode)
         return episodes
 

@@ -7,9 +7,10 @@ dropped too. Both are counted.
 
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+from types import MappingProxyType
 
 from services.trainer.batches import Sample, samples_of
 from services.trainer.gather import Episode
@@ -18,6 +19,8 @@ from wmkit.domain import advantages, branches
 from wmkit.domain.episode import Ending, Trajectory
 from wmkit.domain.rewards import group_rewards
 from wmkit.domain.tasks import TaskRef, Verdict
+
+_NONE: Mapping[TaskRef, Trajectory] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -30,12 +33,20 @@ class Harvest:
     metrics: dict[str, float] = field(default_factory=dict)
 
 
-def harvest(episodes: Sequence[Episode], recipe: Recipe, version: int, seed: int) -> Harvest:
+def harvest(
+    episodes: Sequence[Episode],
+    recipe: Recipe,
+    version: int,
+    seed: int,
+    replayed: Mapping[TaskRef, Trajectory] = _NONE,
+) -> Harvest:
     """Group the episodes, reward them within their groups, and keep what teaches.
 
     `version` is the policy version they must all have been sampled from, or with `max_staleness`
     one of so many before it; an episode with a token of another is stale, counted, and left
-    out. `seed` decides the permutation of the shuffled control.
+    out. `seed` decides the permutation of the shuffled control. `replayed` holds an
+    earlier success for some tasks: it joins a group of that task in which everybody failed, and
+    its samples are marked as off-policy.
     """
     out = Harvest()
     slack = recipe.schedule.max_staleness
@@ -50,7 +61,7 @@ def harvest(episodes: Sequence[Episode], recipe: Recipe, version: int, seed: int
                 stale += 1
     tasks = {episode.job.group: episode.job.task for episode in episodes}
     shuffle = random.Random(seed)
-    too_small = flat = 0
+    too_small = flat = helped = 0
     rewards = []
     spreads = []
     for group, members in groups.items():
@@ -58,8 +69,12 @@ def harvest(episodes: Sequence[Episode], recipe: Recipe, version: int, seed: int
             too_small += 1
             out.again.append(tasks[group])
             continue
+        compared = list(members)
+        if (earlier := replayed.get(tasks[group])) and not any(map(succeeded, members)):
+            compared.append(earlier)
+            helped += 1
         graded = group_rewards(
-            [branches.member(member) for member in members],
+            [branches.member(member) for member in compared],
             step_limit=members[0].task.step_limit,
             n_max=recipe.episode.max_calls,
             shaping=recipe.reward.shaping,
@@ -68,17 +83,17 @@ def harvest(episodes: Sequence[Episode], recipe: Recipe, version: int, seed: int
             beta=recipe.reward.beta,
             gamma=recipe.reward.gamma,
         )
-        rewards += graded
+        rewards += graded[: len(members)]
         totals = [reward.total for reward in graded]
         spreads.append(advantages.spread(totals))
         if recipe.control == "shuffle_rewards":
             shuffle.shuffle(totals)
-        steps = step_advantages(totals, members, recipe.advantage)
+        steps = step_advantages(totals, compared, recipe.advantage)
         if not any(abs(value) > advantages.SAME for of_one in steps for value in of_one):
             flat += 1
             continue
-        for member, values in zip(members, steps, strict=True):
-            out.samples += samples_of(member, values)
+        for member, values in zip(compared, steps, strict=True):
+            out.samples += samples_of(member, values, off_policy=member is earlier)
     valid = [member for members in groups.values() for member in members]
     out.metrics = {
         "groups": len(groups),
@@ -87,6 +102,7 @@ def harvest(episodes: Sequence[Episode], recipe: Recipe, version: int, seed: int
         "groups_dropped_spread": flat,
         "groups_solved": sum(bool(g) and all(map(succeeded, g)) for g in groups.values()),
         "groups_failed": sum(bool(g) and not any(map(succeeded, g)) for g in groups.values()),
+        **({"groups_replayed": helped} if recipe.replay.per_task else {}),
         "episodes_stale": stale,
         "reward": _mean([reward.total for reward in rewards]),
         "reward_length": _mean([reward.length for reward in rewards]),

@@ -21,6 +21,11 @@ def stable_seed(*parts: object) -> int:
     return int.from_bytes(digest, "big") & 0x7FFF_FFFF
 
 
+def recipe_digest(recipe: Recipe) -> str:
+    """Names the resolved recipe in every job."""
+    return hashlib.blake2b(recipe.model_dump_json().encode(), digest_size=16).hexdigest()
+
+
 class TaskSampler:
     """Draws training tasks: templates in shuffled rounds, so that none starves; seeds at
     random, none twice before the range is used up."""
@@ -114,6 +119,7 @@ def train_jobs(
 ) -> list[Job]:
     """`group_size` episodes of every task; group `first_group` + i plays `tasks[i]`."""
     phase = f"train-{iteration}"
+    digest = recipe_digest(recipe)
     return [
         Job(
             job_id=sender.job_id(phase, group, member),
@@ -127,6 +133,8 @@ def train_jobs(
             policy_id=sender.policy_id,
             min_version=sender.version,
             spec=recipe.episode,
+            priority=recipe.schedule.priority,
+            recipe=digest,
         )
         for group, task in enumerate(tasks, first_group)
         for member in range(recipe.schedule.group_size)
@@ -138,6 +146,7 @@ def eval_jobs(
 ) -> list[Job]:
     """One greedy episode of every held-out instance (or of `tasks`); transition seeds do not
     depend on the phase, so before and after meet the same world."""
+    digest = recipe_digest(recipe)
     return [
         Job(
             job_id=sender.job_id(phase, index, 0),
@@ -151,6 +160,8 @@ def eval_jobs(
             policy_id=sender.policy_id,
             min_version=sender.version,
             spec=recipe.eval_episode,
+            priority=recipe.schedule.priority,
+            recipe=digest,
         )
         for index, task in enumerate(held_out(recipe.tasks) if tasks is None else tasks)
     ]

@@ -267,7 +267,8 @@ class Learner:
                 raise BadSample(f"the loss of {samples[row].name} is not finite")
 
         self._agreed(check)
-        tally.tokens(token, logprobs.detach(), sampler, divergence, correction, on_policy)
+        comparable = on_policy and not any(sample.off_policy for sample in samples)
+        tally.tokens(token, logprobs.detach(), sampler, divergence, correction, comparable)
         return (values * spread(weights)).sum()
 
     def _score(self, samples: Sequence[Sample], images: Mapping[str, bytes]) -> dict[str, Tensor]:

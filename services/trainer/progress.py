@@ -29,6 +29,8 @@ class Progress(BaseModel):
     """Tasks drawn already for iterations to come, whose episodes may be out."""
     best: dict[str, float] | None = None
     """`Findings.best`."""
+    replay: dict[str, Any] = {}
+    """`SuccessReplay.state`."""
     before: list[Row]
     transitions: Transitions
     train_s: float

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from wmkit.domain.episode import EpisodeSpec
+from wmkit.domain.episode import EpisodeSpec, Priority
 
 Control = Literal["none", "shuffle_rewards"]
 Aggregation = Literal["grpo", "dapo", "bnpo", "dr_grpo"]
@@ -101,6 +101,11 @@ class Schedule(Section):
     validate_every: int = Field(10, ge=1)
     """Iterations between two validations (greedy, where `tasks.validation_n` asks for them); the
     best weights so far stay in `best/`."""
+    priority: Priority = "normal"
+    """Of the run's episodes on workers that several runs share: `high` ones are played first."""
+    member_wait_s: float = Field(120.0, ge=0)
+    """How long a group waits for a member that infrastructure lost to be played again, before
+    it goes on with the others (two at least); 0 waits for as long as that takes."""
     stall_s: Positive = 180.0
     """Fail the run when no episode ends for this long (no worker is alive, for instance)."""
 
@@ -141,6 +146,28 @@ class Advantage(Section):
     look the same."""
     step_discount: float = Field(1.0, gt=0, le=1)
     """`gigpo`: factor on a step's return per step that is still to come."""
+
+
+class Branching(Section):
+    """Step-level groups: several continuations from one state of an iteration's episodes."""
+
+    groups: int = Field(0, ge=0)
+    """States per iteration from which branches are played; 0 plays none."""
+    size: int = Field(4, ge=2)
+    """Branches from each state."""
+    horizon: int = Field(8, ge=1)
+    """Steps of a branch at most: L_max of its reward."""
+    weight: Positive = 1.0
+    """Factor on the advantage that a branch gives to the step at its root."""
+
+
+class Replay(Section):
+    """Earlier successes for groups that have none; see `services.trainer.replay`."""
+
+    per_task: int = Field(0, ge=0)
+    """Successes remembered for each task instance; 0 turns the buffer off."""
+    max_age: int = Field(8, ge=1)
+    """Policy versions after which a success is too old."""
 
 
 class Loss(Section):
@@ -242,6 +269,8 @@ class Recipe(Section):
     """How episodes are played; evaluation plays the same, greedily."""
     reward: Reward = Reward()
     advantage: Advantage = Advantage()
+    branching: Branching = Branching()
+    replay: Replay = Replay()
     loss: Loss = Loss()
     optimizer: Optimizer = Optimizer()
     lora: Lora = Lora()

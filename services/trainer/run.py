@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from services.trainer.ahead import Ahead, Draws, Mark
+from services.trainer.branching import branch_jobs, choose, harvest_branches
 from services.trainer.evaluation import Row, describe, row
 from services.trainer.events import EventLog
 from services.trainer.gather import Collector, Episode, patiently
@@ -32,6 +33,7 @@ from services.trainer.jobs import (
 from services.trainer.pictures import fetch_pictures
 from services.trainer.progress import Progress
 from services.trainer.recipe import Recipe
+from services.trainer.replay import SuccessReplay
 from services.trainer.rundir import RunDir
 from services.trainer.summary import Findings, Transitions
 from services.trainer.team import Team
@@ -84,6 +86,7 @@ class Run:
         self._ahead = Ahead(
             self._gather, self._mark, recipe.schedule.max_staleness, recipe.schedule.iterations
         )
+        self._replay = SuccessReplay(recipe.replay)
         self.recipe = recipe
         self.findings = Findings()
         self.version = -1
@@ -100,6 +103,7 @@ class Run:
             ports.queue,
             ports.blobs,
             stall_s=recipe.schedule.stall_s,
+            member_wait_s=recipe.schedule.member_wait_s,
             on_episode=self._record,
         )
 
@@ -172,6 +176,7 @@ class Run:
             self._collector.go_to(saved.cursor)
             self._sampler.restore(saved.sampler)
             self._draws.recall(saved.ahead)
+            self._replay.restore(saved.replay)
             found.before, found.transitions = saved.before, saved.transitions
             found.iterations, found.train_s = saved.iteration, saved.train_s
             found.earlier_s = saved.wall_s
@@ -201,6 +206,7 @@ class Run:
             cursor=mark.cursor,
             sampler=self._sampler.state(),
             ahead=self._draws.after(found.iterations),
+            replay=self._replay.state(),
             before=found.before,
             best=found.best,
             transitions=mark.transitions,
@@ -296,11 +302,26 @@ class Run:
             episodes += await self._collector.play(
                 jobs, lambda e: e, partial(self._tell.progress, "train")
             )
-            found = harvest(episodes, self.recipe, self.version, seed)
+            played = {episode.job.task for episode in episodes}
+            replayed = await self._replay.fetch(played, self.version, self._ports.blobs)
+            found = harvest(episodes, self.recipe, self.version, seed, replayed)
             missing = schedule.groups - int(found.metrics["groups_used"])
             if not (schedule.dynamic_sampling and missing and refills < schedule.max_refills):
-                return episodes, found, refills
+                break
             refills += 1
+        self._replay.add(episodes, self.version)
+        if self.recipe.branching.groups:
+            points = choose(episodes, self.recipe.branching.groups, self.version, seed)
+            branches = await self._collector.play(
+                branch_jobs(self.recipe, self._sender, iteration, points),
+                lambda e: e,
+                partial(self._tell.progress, "train"),
+            )
+            samples, metrics = harvest_branches(branches, self.recipe, self.version, seed)
+            found.samples += samples
+            found.metrics |= metrics
+            episodes += branches
+        return episodes, found, refills
 
     async def _evaluate(self, phase: str) -> list[Row]:
         self._tell.milestone(phase, f"evaluating {self.recipe.tasks.eval_n} held-out instances")

@@ -2,6 +2,7 @@
 
 config.toml         the resolved recipe
 run.json            id, status, error: enough to list the run after a restart
+.alive              locked by the trainer whose run it is, for as long as that lives
 metrics.jsonl       one line per iteration (docs/metrics.md)
 trajectories.jsonl  one line per job: how it ended, digest of its trajectory
 versions.jsonl      one line per published version: digest of its weights in the blob store
@@ -12,13 +13,14 @@ summary.json        before, after, improvement, ledger
 report.html         the same for people
 """
 
+import fcntl
 import json
 import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from services.trainer.gather import Episode
 from services.trainer.groups import succeeded
@@ -31,6 +33,7 @@ LOGS = ("metrics.jsonl", "trajectories.jsonl", "versions.jsonl")
 class RunDir:
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._claim: TextIO | None = None
 
     @property
     def run_id(self) -> str:
@@ -51,6 +54,23 @@ class RunDir:
     def create(self, config_toml: str) -> None:
         self.path.mkdir(parents=True)
         self._write("config.toml", config_toml)
+
+    def claim(self) -> bool:
+        """Take the run for this process; False while another one that lives has it."""
+        if self._claim is None:
+            file = (self.path / ".alive").open("w")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.close()
+                return False
+            self._claim = file
+        return True
+
+    def release(self) -> None:
+        if self._claim is not None:
+            self._claim.close()
+            self._claim = None
 
     def config(self) -> str:
         """The resolved recipe."""

@@ -59,6 +59,8 @@ class Record:
     task: "asyncio.Task[None] | None" = None
     concluding: bool = False
     resume: bool = False
+    elsewhere: bool = False
+    """Another trainer that lives has it: this one only reads what stands on disk."""
     attempt: int = 0
     """How often it was brought to an early end, its outstanding jobs with it."""
 
@@ -92,6 +94,8 @@ class Record:
         """Change the status, on disk first; watchers of an ended run are told last."""
         self.status, self.error = status, error
         self.store()
+        if status.ended:
+            self.folder.release()
         message = error or {RunStatus.SUCCEEDED: "the run has ended"}.get(status, status.value)
         self.events.milestone(RunEvent(status, iteration=self.iteration, message=message))
 
@@ -119,7 +123,8 @@ class Runs:
         self._answered: dict[str, tuple[str, str, float]] = {}
 
     def restore(self) -> None:
-        """List the runs of earlier processes; one that was not over has failed."""
+        """List the runs of other processes; one that was not over and whose process is gone
+        has failed."""
         for path in sorted(self._folder.glob("*/run.json")):
             folder = RunDir(path.parent)
             try:
@@ -131,7 +136,9 @@ class Runs:
                 log.warning("skipped a damaged run folder", folder=str(path.parent), error=error)
                 continue
             record.iteration = len(folder.metrics())
-            if record.status.ended:
+            if not record.status.ended and not folder.claim():
+                record.elsewhere = True
+            elif record.status.ended:
                 record.events.milestone(
                     RunEvent(record.status, iteration=record.iteration, message=record.error)
                 )
@@ -156,6 +163,7 @@ class Runs:
         run_id = f"{recipe.name}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         folder = RunDir(self._folder / run_id)
         folder.create(dumps(recipe))
+        folder.claim()
         record = Record(folder, RunStatus.QUEUED, now.isoformat(), recipe=recipe)
         record.set(RunStatus.QUEUED)
         self._records[run_id] = record
@@ -171,11 +179,13 @@ class Runs:
         One that is queued or running stays as it is. Raises RunNotFound, InvalidRequest for a
         run that has succeeded or whose recipe cannot be read any more, BadCheckpoint.
         """
-        record = self.get(run_id)
+        record = self._own(run_id)
         if not record.status.ended:
             return record
         if record.status is RunStatus.SUCCEEDED:
             raise InvalidRequest(f"{run_id} has succeeded: there is nothing to resume", "run_id")
+        if not record.folder.claim():
+            raise InvalidRequest(f"{run_id} has been resumed by another trainer", "run_id")
         recipe = parse(record.folder.config())
         check_checkpoint(Path(recipe.checkpoint))
         record.recipe, record.resume, record.events = recipe, True, EventLog()
@@ -192,16 +202,43 @@ class Runs:
             near = difflib.get_close_matches(run_id, self._records, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise RunNotFound(f"there is no run {run_id!r}{hint}", run_id)
+        if record.elsewhere:
+            self._look_again(record)
         return record
+
+    def _own(self, run_id: str) -> Record:
+        """`get`, of a run that no other trainer has. Raises InvalidRequest besides."""
+        record = self.get(run_id)
+        if record.elsewhere:
+            raise InvalidRequest(f"{run_id} belongs to another trainer that is running", "run_id")
+        return record
+
+    def _look_again(self, record: Record) -> None:
+        """Bring the record of another trainer's run up to date; it may have ended or died."""
+        data = record.folder.read_json("run.json")
+        record.status, record.error = RunStatus(data["status"]), str(data["error"])
+        record.attempt = int(data.get("attempt", 0))
+        record.iteration = len(record.folder.metrics())
+        if record.status.ended:
+            record.elsewhere = False
+            record.events.milestone(
+                RunEvent(record.status, iteration=record.iteration, message=record.error)
+            )
+        elif record.folder.claim():
+            record.elsewhere = False
+            record.set(RunStatus.FAILED, "the trainer died while the run was not over")
 
     def list(self) -> list[Record]:
         """The newest runs first, at most 200."""
+        for record in self._records.values():
+            if record.elsewhere:
+                self._look_again(record)
         newest = sorted(self._records.values(), key=lambda r: r.created, reverse=True)
         return newest[:LIST_LIMIT]
 
     async def cancel(self, run_id: str) -> Record:
         """End a run that is queued or running; an ended one stays as it is."""
-        record = self.get(run_id)
+        record = self._own(run_id)
         if record in self._waiting:
             self._waiting.remove(record)
             record.set(RunStatus.CANCELLED, "cancelled before it began")
@@ -215,7 +252,7 @@ class Runs:
         return record
 
     def watch(self, run_id: str) -> AsyncIterator[RunEvent]:
-        return self.get(run_id).events.watch()
+        return self._own(run_id).events.watch()
 
     async def work(self) -> None:
         """Train queued runs, one at a time, for as long as the service lives."""
@@ -230,7 +267,8 @@ class Runs:
     async def close(self) -> None:
         """End what is running or queued, with its summary written."""
         for record in [*self._waiting, *self._records.values()]:
-            await self.cancel(record.run_id)
+            if not record.elsewhere:
+                await self.cancel(record.run_id)
 
     async def _train(self, record: Record) -> None:
         assert record.recipe is not None

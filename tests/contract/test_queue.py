@@ -5,13 +5,13 @@ import random
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from redis.asyncio import Redis
 
 from tests.redis_server import RedisServer
-from wmkit.domain.episode import EpisodeSpec, Job, Result, ResultStatus
+from wmkit.domain.episode import DeadLetter, EpisodeSpec, Job, Priority, Result, ResultStatus
 from wmkit.domain.errors import InvalidRequest, Overloaded
 from wmkit.domain.tasks import TaskRef
 from wmkit.ports import Delivery, JobQueue, Ledger
@@ -23,12 +23,15 @@ ACCEPTED, MASKED, DEAD = ResultStatus.ACCEPTED, ResultStatus.MASKED, ResultStatu
 
 
 class Harness:
-    """A queue and a way to let time pass for the claims on it."""
+    """A queue and a way to let time pass for claims of normal priority, pauses and losses."""
 
     def __init__(self, queue: JobQueue) -> None:
         self.queue = queue
 
     async def age(self, seconds: float) -> None:
+        raise NotImplementedError
+
+    async def letters(self) -> list[DeadLetter]:
         raise NotImplementedError
 
 
@@ -47,6 +50,9 @@ class MemoryHarness(Harness):
     async def age(self, seconds: float) -> None:
         self.now += seconds
 
+    async def letters(self) -> list[DeadLetter]:
+        return cast(MemoryJobQueue, self.queue).letters
+
 
 class RedisHarness(Harness):
     def __init__(self, queue: RedisJobQueue, redis: Redis, stream: str) -> None:
@@ -54,6 +60,12 @@ class RedisHarness(Harness):
         self.redis, self.stream = redis, stream
 
     async def age(self, seconds: float) -> None:
+        prefix = self.stream.removesuffix(":jobs")
+        async for waiting, due in self.redis.zscan_iter(f"{prefix}:later"):
+            await self.redis.zadd(f"{prefix}:later", {waiting: due - seconds * 1000})
+        for job_id, since in (await cast(Any, self.redis.hgetall(f"{prefix}:run:r1:lost"))).items():
+            earlier = int(since) - int(seconds * 1000)
+            await cast(Any, self.redis.hset(f"{prefix}:run:r1:lost", job_id, str(earlier)))
         claims: Any = await self.redis.xpending_range(self.stream, "workers", "-", "+", 1000)
         for claim in claims:
             await self.redis.xclaim(
@@ -65,6 +77,10 @@ class RedisHarness(Harness):
                 idle=int(claim["time_since_delivered"] + seconds * 1000),
                 justid=True,
             )
+
+    async def letters(self) -> list[DeadLetter]:
+        entries: Any = await self.redis.xrange(self.stream.removesuffix(":jobs") + ":dead")
+        return [DeadLetter.model_validate_json(fields["letter"]) for _, fields in entries]
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +116,11 @@ def queue(harness: Harness) -> JobQueue:
     return harness.queue
 
 
-def a_job(name: str, *, run: str = "r1", phase: str = "train-0") -> Job:
+def a_job(
+    name: str, *, run: str = "r1", phase: str = "train-0", priority: Priority = "normal"
+) -> Job:
     return Job(
+        priority=priority,
         job_id=name,
         run_id=run,
         phase=phase,
@@ -182,6 +201,98 @@ async def test_a_batch_that_does_not_fit_is_refused_whole_until_there_is_room(
 async def test_a_batch_larger_than_the_queue_is_the_callers_mistake(queue: JobQueue) -> None:
     with pytest.raises(InvalidRequest, match="limit of 8"):
         await queue.submit(jobs(*"abcdefghi"))
+
+
+async def test_jobs_of_a_higher_priority_are_handed_out_first(queue: JobQueue) -> None:
+    for name, priority in (("a", "low"), ("b", "normal"), ("c", "high"), ("d", "high")):
+        await queue.submit([a_job(name, priority=priority)])  # type: ignore[arg-type]
+    first = await queue.take("w1", 3, 0)
+    assert ids(first) == ["c", "d", "b"]
+    await queue.retry(first[2])
+    await queue.retry(first[0], failed=False)
+    assert ids(await queue.take("w1", 2, 0)) == ["c", "b"]
+    for delivery in (first[1], *await queue.take("w1", 9, 0)):
+        assert await queue.finish(delivery, end(delivery)) is True
+    assert await queue.renew("w1", first) == first
+    assert await queue.ledger("r1") == Ledger(requested=4, accepted=2)
+
+
+async def test_all_priorities_count_towards_the_limit(queue: JobQueue) -> None:
+    await queue.submit([a_job(f"h{n}", priority="high") for n in range(3)])
+    await queue.submit([a_job(f"l{n}", priority="low") for n in range(4)])
+    (held, *_) = await queue.take("w1", 1, 0)
+    await queue.retry(held, delay_s=5.0)
+    with pytest.raises(Overloaded, match="7 jobs are outstanding"):
+        await queue.submit(jobs("a", "b"))
+
+
+async def test_take_hands_out_no_more_than_asked_for_while_it_waits(queue: JobQueue) -> None:
+    waiting = asyncio.create_task(queue.take("w1", 1, 2000))
+    await queue.submit([a_job("a", priority="low"), a_job("b", priority="high")])
+    (found,) = await waiting
+    rest = await queue.take("w1", 9, 0)
+    assert sorted([*ids([found]), *ids(rest)]) == ["a", "b"]
+
+
+async def test_a_retry_with_a_pause_comes_when_the_pause_is_over(harness: Harness) -> None:
+    queue = harness.queue
+    await queue.submit(jobs("a"))
+    await queue.retry(await one(queue), delay_s=8.0)
+    assert await queue.take("w1", 1, 0) == []
+    await harness.age(7.0)
+    assert await queue.take("w1", 1, 0) == []
+    await harness.age(1.0)
+    again = await one(queue)
+    assert (again.job.attempt, again.deliveries) == (1, 1)
+    assert await queue.finish(again, end(again)) is True
+
+
+async def test_a_job_that_pauses_when_its_run_ends_it_is_not_played(harness: Harness) -> None:
+    queue = harness.queue
+    await queue.submit(jobs("a"))
+    await queue.retry(await one(queue), delay_s=8.0)
+    await queue.finish(Delivery("0-0", a_job("a"), 0), end(Delivery("0-0", a_job("a"), 0), DEAD))
+    await harness.age(8.0)
+    assert await queue.take("w1", 1, 0) == []
+    assert await queue.ledger("r1") == Ledger(requested=1, dead=1)
+
+
+async def test_jobs_that_lost_an_attempt_are_known_until_they_end(harness: Harness) -> None:
+    queue = harness.queue
+    await queue.submit(jobs("failed", "orphaned", "handed back", "well"))
+    failed, _, back, _ = await queue.take("w1", 4, 0)
+    assert await queue.lost("r1") == {}
+    await queue.retry(failed)
+    await queue.retry(back, failed=False)
+    await harness.age(RECLAIM_S)
+    heirs = await queue.reclaim("w2", 1)
+    assert ids(heirs) == ["orphaned"]
+    lost = await queue.lost("r1")
+    assert set(lost) == {"failed", "orphaned"}
+    assert RECLAIM_S <= lost["failed"] < RECLAIM_S + 60 and lost["orphaned"] < 60
+    for delivery in (*heirs, *await queue.take("w2", 9, 0)):
+        await queue.finish(delivery, end(delivery))
+    assert await queue.lost("r1") == {}
+
+
+async def test_what_ends_without_an_episode_leaves_a_letter_with_reason_and_traceback(
+    harness: Harness,
+) -> None:
+    queue = harness.queue
+    await queue.submit(jobs("ok", "unsure", "broken", "masked", "cancelled"))
+    ok, unsure, broken, masked, _ = await queue.take("w1", 9, 0)
+    kept = end(unsure, MASKED, "unsure").model_copy(update={"trajectory": "aa"})
+    await queue.finish(ok, end(ok))
+    await queue.finish(unsure, kept)
+    await queue.finish(broken, end(broken, DEAD, "a bug"), traceback="Traceback ...")
+    await queue.finish(broken, end(broken, DEAD, "a bug"), traceback="again")
+    await queue.finish(masked, end(masked, MASKED, "away"))
+    nobodys = Delivery("0-0", a_job("cancelled"), 0)
+    await queue.finish(nobodys, end(nobodys, DEAD, "cancelled"))
+    assert [(x.job.job_id, x.status, x.reason, x.traceback) for x in await harness.letters()] == [
+        ("broken", DEAD, "a bug", "Traceback ..."),
+        ("masked", MASKED, "away", ""),
+    ]
 
 
 async def test_take_waits_for_a_job(queue: JobQueue) -> None:
@@ -292,6 +403,7 @@ async def test_a_job_that_loses_every_worker_is_dead_with_a_reason(harness: Harn
     ((result,), _) = await queue.results("r1", "0", 10, 0)
     assert (result.job_id, result.status, result.group, result.member) == ("a", DEAD, 1, 2)
     assert "3 times" in result.reason
+    assert [(x.job, x.reason) for x in await harness.letters()] == [(a_job("a"), result.reason)]
     assert await queue.ledger("r1") == Ledger(requested=2, dead=1)
     assert ids(await queue.take("w9", 5, 0)) == ["b"]
 

@@ -39,6 +39,10 @@ eval_n = 4
 iterations = 1
 groups = 2
 group_size = 2
+[branching]
+groups = 1
+size = 2
+horizon = 2
 [episode]
 prompt = "compact"
 image_scale = 0.12
@@ -142,7 +146,7 @@ def test_a_run_by_the_running_trainer_balances_its_books(up: Up, tmp_path: Path)
     (summary_file,) = (up.checkpoint.parent / "runs").glob("e2e-*/summary.json")
     summary = json.loads(summary_file.read_text())
     episodes = summary["episodes"]
-    assert episodes["requested"] == 4 + 2 * 2 + 4
+    assert episodes["requested"] == 4 + (2 * 2 + 2) + 4, "training with one group of branches"
     assert episodes["accepted"] + episodes["masked"] + episodes["dead"] == episodes["requested"]
     assert (summary_file.parent / "report.html").stat().st_size > 10_000
     listed = wmr1("runs", "list", "--folder", str(up.checkpoint.parent / "runs"))

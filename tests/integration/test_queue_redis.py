@@ -59,11 +59,15 @@ async def test_a_restart_of_redis_loses_nothing_and_clients_reconnect(
     await queue.submit(jobs("a", "b", "c"))
     a, b = await queue.take("w1", 2, 0)
     await queue.finish(a, accepted(a))
+    await queue.submit([a_job(job_id="paused", priority="high")])
+    (paused,) = await queue.take("w1", 1, 0)
+    await queue.retry(paused, delay_s=0.001)
     server.kill()
     server.start()
-    assert await queue.ledger("r1") == Ledger(requested=3, accepted=1)
+    assert await queue.ledger("r1") == Ledger(requested=4, accepted=1)
     assert await queue.renew("w1", [b]) == []
-    assert [d.job.job_id for d in await queue.take("w1", 5, 0)] == ["c"]
+    assert set(await queue.lost("r1")) == {"paused"}
+    assert [d.job.job_id for d in await queue.take("w1", 5, 0)] == ["paused", "c"]
     assert await queue.finish(b, accepted(b)) is True
     found, _ = await queue.results("r1", "0", 10, 0)
     assert [result.job_id for result in found] == ["a", "b"]
@@ -151,10 +155,11 @@ async def test_an_end_that_is_sent_again_because_its_answer_was_lost_is_still_th
     (a,) = await queue.take("w1", 1, 0)
     keys = [
         "wmr1:jobs",
-        *(f"wmr1:run:r1:{k}" for k in ("requested", "ledger", "results", "counts")),
+        *(f"wmr1:run:r1:{k}" for k in ("requested", "ledger", "results", "counts", "lost")),
+        "wmr1:dead",
     ]
-    args = ["workers", a.entry_id, "a", "accepted", "nonce", "train-0", "{}"]
-    answers = [await redis.eval(scripts.FINISH, 5, *keys, *args) for _ in range(2)]
+    args = ["workers", a.entry_id, "a", "accepted", "nonce", "train-0", "{}", "", "10"]
+    answers = [await redis.eval(scripts.FINISH, len(keys), *keys, *args) for _ in range(2)]
     assert answers == [1, 1]
     assert await redis.xlen("wmr1:run:r1:results") == 1
     assert await queue.ledger("r1") == Ledger(requested=1, accepted=1)

@@ -70,7 +70,7 @@ async def all_ends(queue: RedisJobQueue) -> list[Any]:
         return results + list((await queue.results("r1", cursor, 100, 0))[0])
 
 
-@pytest.mark.parametrize("moment", ["playing", "stored", "ended"])
+@pytest.mark.parametrize("moment", ["taking", "playing", "stored", "ended"])
 async def test_a_worker_killed_at_any_moment_loses_nothing_and_counts_nothing_twice(
     server: RedisServer, start: Start, tmp_path: Path, moment: str
 ) -> None:

@@ -8,7 +8,7 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 from wmr1.policy.v1 import policy_pb2_grpc
@@ -27,6 +27,7 @@ from wmkit.domain.generation import Generation
 from wmkit.domain.tasks import TaskRef
 from wmkit.ports import Ledger
 from wmkit.queue.redis import RedisJobQueue
+from wmkit.rpc import context
 from wmkit.rpc.health import wait_serving
 from wmkit.rpc.server import running
 from wmkit.settings import ServiceSettings
@@ -34,9 +35,12 @@ from wmkit.testing import FakePolicy
 
 
 class WirePolicy(FakePolicy):
-    """The fake behind the real servicer, which hands pictures on besides."""
+    """The fake behind the real servicer, which hands pictures on besides. Notes trace ids."""
+
+    traces: ClassVar[set[str]] = set()
 
     async def generate(self, *args: Any, images: object = None, **kwargs: Any) -> Generation:
+        self.traces.add(context.trace())
         return await super().generate(*args, **kwargs)
 
 
@@ -118,9 +122,9 @@ async def test_jobs_are_played_over_the_wire_and_every_token_arrives_as_it_was_s
             over_the_wire = Trajectory.model_validate_json(data)
             policy = FakePolicy(answer, policy_id="r1", image_px=(56, 56))
             in_process = await play(job, world=a_world(), policy=policy)
-            own = {"wall_s", "worker"}
-            assert over_the_wire.model_dump(exclude=own) == in_process.model_dump(exclude=own)
+            assert over_the_wire.canonical() == in_process.canonical()
             assert over_the_wire.worker
+            assert over_the_wire.trace in WirePolicy.traces
         process.terminate()
         _, log = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 0

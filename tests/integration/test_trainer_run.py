@@ -15,6 +15,7 @@ from wmr1.trainer.v1 import trainer_pb2_grpc as rpc
 
 from services.trainer.app import SERVICE
 from services.trainer.run import Ports
+from services.trainer.rundir import RunDir
 from services.trainer.runs import Runs
 from services.trainer.servicer import TrainerServicer
 from services.trainer.settings import TrainerSettings
@@ -338,6 +339,42 @@ async def test_another_process_lists_past_runs_and_fails_the_interrupted(
         assert "the trainer died" in runs["cut"].error
         events = [event async for event in later.client.watch_run(folder.name)]
         assert [event.status for event in events] == [RunStatus.SUCCEEDED]
+
+
+async def test_another_trainer_on_the_same_folder_leaves_a_living_run_alone(
+    here: Setting, thread: ThreadPoolExecutor
+) -> None:
+    """The lock ends with the process that holds it; here, when it is let go."""
+    record = await here.runs.create(here.recipe(iterations=0))
+    other = Runs(here.folder, here.runs._ports, thread=thread)
+    other.restore()
+    assert record.folder.read_json("run.json")["status"] in ("queued", "running")
+    assert not other.get(record.run_id).status.ended
+    for refused in (other.cancel, other.resume):
+        with pytest.raises(InvalidRequest, match="belongs to another trainer"):
+            await refused(record.run_id)
+    await other.close()
+    assert not record.status.ended
+    async for _ in here.runs.watch(record.run_id):
+        pass
+    assert record.status is RunStatus.SUCCEEDED
+    assert [r.status for r in other.list()] == [RunStatus.SUCCEEDED]
+
+
+async def test_a_run_whose_trainer_died_has_failed_for_the_others(
+    here: Setting, thread: ThreadPoolExecutor
+) -> None:
+    folder = RunDir(here.folder / "died-1")
+    folder.create("")
+    state = {"run_id": "died-1", "status": "running", "error": "", "created": "2026"}
+    folder.write_json("run.json", state)
+    assert folder.claim()
+    other = Runs(here.folder, here.runs._ports, thread=thread)
+    other.restore()
+    assert other.get("died-1").status is RunStatus.RUNNING
+    folder.release()
+    assert other.get("died-1").status is RunStatus.FAILED
+    assert "the trainer died" in folder.read_json("run.json")["error"]
 
 
 async def test_every_metric_is_documented(here: Setting) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -14,12 +15,13 @@ from wmkit.domain.errors import BadCheckpoint, InvalidRequest, NotFound
 
 
 def commands() -> list[list[str]]:
-    tree = get_command(app)
-    found: list[list[str]] = []
-    for name, command in tree.commands.items():  # type: ignore[attr-defined]
+    def below(command: Any) -> list[list[str]]:
         inner = getattr(command, "commands", None)
-        found += [[name, each] for each in inner] if inner else [[name]]
-    return found
+        if not inner:
+            return [[]]
+        return [[name, *rest] for name, each in inner.items() for rest in below(each)]
+
+    return below(get_command(app))
 
 
 def test_there_are_the_commands_that_the_readme_names() -> None:
@@ -27,6 +29,9 @@ def test_there_are_the_commands_that_the_readme_names() -> None:
         "demo", "up", "train", "resume", "eval", "play", "tasks", "doctor",
         "runs list", "runs show", "runs watch", "runs cancel", "dialect explain",
         "judge measure",
+        "queue stats", "queue drain", "queue dead list", "queue dead retry", "gc",
+        "trajectories export", "trajectories import", "trajectories validate",
+        "trajectories show",
     }  # fmt: skip
 
 
@@ -44,6 +49,17 @@ def test_every_help_has_an_example(command: list[str]) -> None:
         (["up", "worldmodle"], "wmr1: there is no service 'worldmodle'; known: renderer, "),
         (["runs", "show", "r-1"], "wmr1: there is no run 'r-1' in "),
         (["resume", "r-1"], "wmr1: there is no run 'r-1' in "),
+        (["queue", "drain"], "wmr1: this ends all outstanding jobs as dead; add --yes to do it"),
+        (["queue", "dead", "retry"], "wmr1: name letters, or a run by --run, or --all"),
+        (
+            ["queue", "stats", "--redis", "redis://127.0.0.1:1"],
+            "wmr1: Redis at 127.0.0.1:1 does not answer",
+        ),
+        (
+            ["trajectories", "show", "nothing"],
+            "wmr1: 'nothing' is no digest (64 lower-case hex digits)",
+        ),
+        (["trajectories", "validate", "r-1"], "wmr1: 'r-1' is no trajectory file, no digest, and"),
         (["dialect", "explain", "x"], "wmr1: unknown dialect 'x'; known: wmr1_android"),
         (["dialect", "explain", "gworld", "--screen", "big"], "wmr1: 'big' is no size"),
     ],

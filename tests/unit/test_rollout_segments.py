@@ -110,7 +110,8 @@ async def test_a_weight_update_within_a_thought_is_told_apart_token_by_token() -
             policy.version += 1
             return await policy.generate(*args, **kwargs)
 
-    trajectory = await play(a_job(), world=a_world(), policy=Updated(policy._answer))
+    job = a_job(mixed_versions=True)
+    trajectory = await play(job, world=a_world(), policy=Updated(policy._answer))
     first, second = (step.segment for step in trajectory.steps)
     assert [set(first.versions[a:b]) for a, b in spans(first)] == [{1}, {2}]
     assert [set(second.versions[a:b]) for a, b in spans(second)] == [{3}]

@@ -93,9 +93,9 @@ async def test_a_trajectory_is_stored_before_its_job_ends() -> None:
     blobs = MemoryBlobs()
 
     class Watching(MemoryJobQueue):
-        async def finish(self, delivery: Delivery, result: Result) -> bool:
+        async def finish(self, delivery: Delivery, result: Result, **told: str) -> bool:
             assert await blobs.has(result.trajectory)
-            return await super().finish(delivery, result)
+            return await super().finish(delivery, result, **told)
 
     queue = Watching()
     await queue.submit(jobs(1))
@@ -187,9 +187,9 @@ async def test_an_outage_of_the_queue_or_the_store_costs_no_episode() -> None:
             taking.next()
             return await super().take(worker, count, block_ms)
 
-        async def finish(self, delivery: Delivery, result: Result) -> bool:
+        async def finish(self, delivery: Delivery, result: Result, **told: str) -> bool:
             ending.next()
-            return await super().finish(delivery, result)
+            return await super().finish(delivery, result, **told)
 
     async def counted(job: Job) -> Trajectory:
         nonlocal plays

@@ -33,13 +33,20 @@ def ended(of: Job, status: ResultStatus, blob: str = "") -> Result:
 class Setting:
     """A collector, a queue, and a worker that accepts even members and masks odd ones."""
 
-    def __init__(self, *, stall_s: float = 30.0, queue: Any = None) -> None:
+    def __init__(
+        self, *, stall_s: float = 30.0, queue: Any = None, member_wait_s: float = 0.0
+    ) -> None:
         self.queue = queue or MemoryJobQueue()
         self.blobs = MemoryBlobs()
         self.recorded: list[Episode] = []
         self.progress: list[tuple[int, int]] = []
         self.collector = Collector(
-            "run", self.queue, self.blobs, stall_s=stall_s, on_episode=self.recorded.append
+            "run",
+            self.queue,
+            self.blobs,
+            stall_s=stall_s,
+            member_wait_s=member_wait_s,
+            on_episode=self.recorded.append,
         )
 
     async def play(self, of: Sequence[Job]) -> list[Episode]:
@@ -183,3 +190,81 @@ async def test_results_that_came_before_their_jobs_were_asked_for_are_kept() -> 
     assert [e.job.member for e in await here.play(second)] == [2, 3]
     assert here.collector.position == "4"
     assert [e.job.member for e in here.recorded] == [0, 1, 2, 3]
+
+
+class Losing:
+    """Members of one group: `well` of them end, `lost` ones are handed back, `slow` ones held."""
+
+    def __init__(self, *, well: int, lost: int, slow: int = 0, member_wait_s: float = 50.0) -> None:
+        self.now = 0.0
+        self.well, self.count = well, well + lost + slow
+        self.slow = slow
+        queue = MemoryJobQueue(clock=lambda: self.now)
+        self.setting = Setting(queue=queue, member_wait_s=member_wait_s)
+        self.looked = asyncio.Event()
+        ask = queue.lost
+
+        async def lost_(run_id: str) -> Any:
+            self.looked.set()
+            return await ask(run_id)
+
+        queue.lost = lost_  # type: ignore[method-assign]
+
+    async def looks_again(self) -> None:
+        """Return when the collector has acted on what it saw after this call."""
+        for _ in range(2):
+            self.looked.clear()
+            await self.looked.wait()
+
+    async def begin(self) -> "asyncio.Task[list[Episode]]":
+        here = self.setting
+        playing = asyncio.create_task(here.play(jobs(self.count)))
+        held: list[Any] = []
+        while len(held) < self.count:
+            held += await here.queue.take("w", self.count, 100)
+        for delivery in held[: self.well]:
+            blob = await here.blobs.put(trajectory(delivery.job).model_dump_json().encode())
+            await here.queue.finish(delivery, ended(delivery.job, ResultStatus.ACCEPTED, blob))
+        for delivery in held[self.well : self.count - self.slow]:
+            await here.queue.retry(delivery, delay_s=1000.0)
+        return playing
+
+
+async def test_a_group_goes_on_without_a_lost_member_when_its_retry_takes_too_long() -> None:
+    case = Losing(well=3, lost=1)
+    playing = await case.begin()
+    case.now = 49.0
+    await case.looks_again()
+    assert not playing.done()
+    case.now = 50.0
+    episodes = await playing
+    assert [e.valid for e in episodes] == [True, True, True, False]
+    assert "its group went on without it" in episodes[3].lost
+    ledger = await case.setting.queue.ledger("run")
+    assert (ledger.requested, ledger.accepted, ledger.dead) == (4, 3, 1)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param({"well": 1, "lost": 2}, id="fewer than two would be left"),
+        pytest.param({"well": 2, "lost": 1, "slow": 1}, id="a member is slow, not lost"),
+        pytest.param({"well": 3, "lost": 1, "member_wait_s": 0.0}, id="no limit is set"),
+    ],
+)
+async def test_a_group_waits_as_long_as(case: dict[str, Any]) -> None:
+    losing = Losing(**case)
+    playing = await losing.begin()
+    losing.now = 999.0
+    if losing.setting.collector._member_wait_s:
+        await losing.looks_again()
+    assert not playing.done()
+    ledger = await losing.setting.queue.ledger("run")
+    assert ledger.ended == losing.well
+    losing.now = 1001.0  # the pause of the retries is over
+    while (await losing.setting.queue.ledger("run")).ended < losing.count:
+        for held in await losing.setting.queue.take("w", 4, 0):
+            await losing.setting.queue.finish(held, ended(held.job, ResultStatus.MASKED))
+        for held in await losing.setting.queue.reclaim("w", 4):
+            await losing.setting.queue.finish(held, ended(held.job, ResultStatus.MASKED))
+    assert len(await playing) == losing.count

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from wmkit.cli.fabric import queue_app, trajectories_app
+
 app = typer.Typer(
     name="wmr1",
     help="Train phone agents inside a world model.\n\nStart here: [bold]wmr1 demo[/bold]",
@@ -20,6 +22,8 @@ dialect_app = typer.Typer(no_args_is_help=True, help="How agents write actions."
 app.add_typer(dialect_app, name="dialect")
 judge_app = typer.Typer(no_args_is_help=True, help="Judges that are models.")
 app.add_typer(judge_app, name="judge")
+app.add_typer(queue_app, name="queue")
+app.add_typer(trajectories_app, name="trajectories")
 
 TrainerAt = Annotated[
     str, typer.Option("--trainer", metavar="HOST:PORT", help="A trainer that is running.")
@@ -176,6 +180,25 @@ def doctor() -> None:
     from wmkit.cli.doctor import doctor as run
 
     raise typer.Exit(run())
+
+
+@app.command(epilog="Example: wmr1 gc --dry-run")
+def gc(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be deleted.")
+    ] = False,
+    keep_hours: Annotated[
+        float, typer.Option(min=0, help="Younger blobs stay: a run may be about to name them.")
+    ] = 24.0,
+    folder: RunsFolder = None,
+    blobs: Annotated[
+        str, typer.Option("--blobs", metavar="URL", help="Blob store; WMR1_BLOBS, or var/blobs.")
+    ] = "",
+) -> None:
+    """Delete blobs that no run's files name: states, pictures, weights of deleted runs."""
+    from wmkit.cli.gc import collect_garbage
+
+    collect_garbage(folder, blobs, keep_hours, dry_run=dry_run)
 
 
 @runs_app.command("list", epilog="Example: wmr1 runs list")

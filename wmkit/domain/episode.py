@@ -13,6 +13,9 @@ from wmkit.domain.tasks import Judgement, Task, TaskRef
 from wmkit.domain.transition import FailureReason, Outcome
 
 FORMAT_VERSION: Literal[1] = 1
+Priority = Literal["high", "normal", "low"]
+PRIORITIES: tuple[Priority, ...] = ("high", "normal", "low")
+"""In the order in which jobs are handed out: a lower one waits while a higher one has any."""
 
 
 class EpisodeSpec(BaseModel):
@@ -42,6 +45,21 @@ class EpisodeSpec(BaseModel):
     False ends the episode there."""
     timeout_s: float = Field(300.0, gt=0)
     """Deadline of one episode."""
+    mixed_versions: bool = False
+    """Whether an episode may go on under a newer policy version; else it is played again."""
+
+
+class Branch(BaseModel):
+    """Where a branch begins: before step `root` of the trajectory in the blob `trajectory`.
+
+    It is played on for at most `horizon` steps.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    trajectory: str
+    root: int = Field(ge=0)
+    horizon: int = Field(ge=1)
 
 
 class Job(BaseModel):
@@ -62,7 +80,13 @@ class Job(BaseModel):
     """Seed of sampled world models; equal for all members of a group."""
     policy_id: str = ""
     min_version: int = 0
+    """The policy that plays it must be at least this version."""
     spec: EpisodeSpec
+    branch: Branch | None = None
+    """None plays the task from its start."""
+    priority: Priority = "normal"
+    recipe: str = ""
+    """Digest of the resolved recipe that asks for it."""
     attempt: int = 0
 
 
@@ -131,7 +155,9 @@ class Step(BaseModel):
     state_id: str
     screen_id: str
     screenshot: str
-    """Digest of the picture that the agent saw."""
+    """Digest of the picture that the agent was shown."""
+    seen_px: tuple[int, int] = (0, 0)
+    """Width and height to which the policy's image processor brought it."""
     thought: str
     text: str
     """Everything the agent wrote in this step, imagined calls included."""
@@ -176,6 +202,17 @@ class Trajectory(BaseModel):
     payloads: dict[str, str]
     wall_s: float
     worker: str = ""
+    trace: str = ""
+    """Trace id of the attempt that was stored; the logs of all services carry it."""
+
+    def canonical(self) -> dict[str, Any]:
+        """All that follows from job, versions and seeds: no timings, worker, trace, cache marks."""
+        data = self.model_dump(mode="json", exclude={"wall_s", "worker", "trace"})
+        del data["job"]["attempt"]
+        for step in data["steps"]:
+            for marked in (step, *step["imagined"]):
+                del marked["cache_hit"]
+        return data
 
     @property
     def length(self) -> int:
@@ -222,3 +259,17 @@ class Result(BaseModel):
     status: ResultStatus
     trajectory: str = ""
     reason: str = ""
+
+
+class DeadLetter(BaseModel):
+    """A job that ended without an episode: for people, who may play it again.
+
+    `traceback` is that of its last attempt; empty where no worker lived to tell.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    job: Job
+    status: ResultStatus
+    reason: str
+    traceback: str = ""

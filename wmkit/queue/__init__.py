@@ -5,6 +5,9 @@ processes. Both implement `wmkit.ports.JobQueue` and pass the same contract test
 module imports neither: who only wants the twin needs no Redis client.
 """
 
+from wmkit.domain.episode import Result, ResultStatus
+from wmkit.ports import Delivery
+
 BLOCK_MS_MAX = 2000
 """No call blocks longer than this: a longer one outlives the Redis client's socket timeout."""
 
@@ -13,3 +16,9 @@ CRASH_REASON = (
     "could not read it"
 )
 """Why a job is dead that was delivered more often than a queue's `max_deliveries`."""
+
+
+def is_letter(delivery: Delivery, result: Result) -> bool:
+    """Whether the end of a job is one that people should look at; see `JobQueue.finish`."""
+    ended_well = result.status is ResultStatus.ACCEPTED or bool(result.trajectory)
+    return delivery.deliveries > 0 and not ended_well

@@ -6,13 +6,13 @@ Same contract, same errors, one event loop, nothing survives the process. Time c
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from wmkit.domain.episode import Job, Result, ResultStatus
+from wmkit.domain.episode import PRIORITIES, DeadLetter, Job, Result, ResultStatus
 from wmkit.domain.errors import InvalidRequest, Overloaded
 from wmkit.ports import Delivery, Ledger
-from wmkit.queue import BLOCK_MS_MAX, CRASH_REASON
+from wmkit.queue import BLOCK_MS_MAX, CRASH_REASON, is_letter
 
 
 @dataclass
@@ -42,6 +42,9 @@ class MemoryJobQueue:
         self._requested: dict[tuple[str, str], str] = {}  # (run, job) -> phase
         self._ended: dict[tuple[str, str], ResultStatus] = {}
         self._results: dict[str, list[Result]] = {}
+        self._later: list[tuple[float, Job]] = []  # jobs that pause, with the time of their turn
+        self._lost: dict[tuple[str, str], float] = {}  # since when, for jobs that have not ended
+        self.letters: list[DeadLetter] = []
         self._next = 0
         self._changed = asyncio.Condition()
 
@@ -57,9 +60,10 @@ class MemoryJobQueue:
             fresh = [
                 job for job_id, job in batch.items() if (run_id, job_id) not in self._requested
             ]
-            if len(self._entries) + len(fresh) > self.limit:
+            outstanding = len(self._entries) + len(self._later)
+            if outstanding + len(fresh) > self.limit:
                 raise Overloaded(
-                    f"{len(self._entries)} jobs are outstanding and the queue's limit is "
+                    f"{outstanding} jobs are outstanding and the queue's limit is "
                     f"{self.limit}; {len(batch)} more do not fit"
                 )
             for job in fresh:
@@ -70,7 +74,8 @@ class MemoryJobQueue:
     async def take(self, worker: str, count: int, block_ms: int) -> Sequence[Delivery]:
         def waiting() -> list[str]:
             self._drop_ended()
-            return [entry for entry in self._entries if entry not in self._claims][:count]
+            free = [entry for entry in self._entries if entry not in self._claims]
+            return sorted(free, key=lambda e: PRIORITIES.index(self._entries[e].priority))[:count]
 
         await self._wait(lambda: bool(waiting()), block_ms)
         return [self._claim(entry, worker, 1) for entry in waiting()]
@@ -94,6 +99,7 @@ class MemoryJobQueue:
                 )
             else:
                 taken.append(delivery)
+                self._lost.setdefault((delivery.job.run_id, delivery.job.job_id), self._clock())
         return taken
 
     async def renew(self, worker: str, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
@@ -107,23 +113,42 @@ class MemoryJobQueue:
                 lost.append(delivery)
         return lost
 
-    async def finish(self, delivery: Delivery, result: Result) -> bool:
+    async def finish(self, delivery: Delivery, result: Result, *, traceback: str = "") -> bool:
         key = (result.run_id, result.job_id)
         first = key in self._requested and key not in self._ended
         if first:
             self._ended[key] = result.status
             self._results.setdefault(result.run_id, []).append(result)
+            self._lost.pop(key, None)
+            if is_letter(delivery, result):
+                letter = DeadLetter(
+                    job=delivery.job,
+                    status=result.status,
+                    reason=result.reason,
+                    traceback=traceback,
+                )
+                self.letters.append(letter)
         self._remove(delivery.entry_id)
         await self._notify()
         return first
 
-    async def retry(self, delivery: Delivery, *, failed: bool = True) -> None:
+    async def retry(self, delivery: Delivery, *, failed: bool = True, delay_s: float = 0.0) -> None:
         claim = self._claims.get(delivery.entry_id)
         if claim is None or claim.deliveries != delivery.deliveries:
             return
         self._remove(delivery.entry_id)
-        self._add(delivery.job.model_copy(update={"attempt": delivery.job.attempt + failed}))
+        job = delivery.job.model_copy(update={"attempt": delivery.job.attempt + failed})
+        if delay_s > 0:
+            self._later.append((self._clock() + delay_s, job))
+        else:
+            self._add(job)
+        if failed:
+            self._lost.setdefault((job.run_id, job.job_id), self._clock())
         await self._notify()
+
+    async def lost(self, run_id: str) -> Mapping[str, float]:
+        now = self._clock()
+        return {job_id: now - since for (run, job_id), since in self._lost.items() if run == run_id}
 
     async def results(
         self, run_id: str, cursor: str, count: int, block_ms: int
@@ -151,6 +176,11 @@ class MemoryJobQueue:
         self._claims.pop(entry_id, None)
 
     def _drop_ended(self) -> None:
+        """Forget entries of ended jobs; jobs whose pause is over come back first."""
+        now = self._clock()
+        for job in [job for due, job in self._later if due <= now]:
+            self._add(job)
+        self._later = [(due, job) for due, job in self._later if due > now]
         for entry, job in list(self._entries.items()):
             if (job.run_id, job.job_id) in self._ended:
                 self._remove(entry)

@@ -38,7 +38,7 @@ LIMITS: tuple[tuple[str, int], ...] = (
 _OPTIONS: tuple[tuple[str, Any], ...] = (
     *LIMITS,
     ("grpc.service_config", _SERVICE_CONFIG),
-    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2_000),

@@ -7,7 +7,7 @@ from wmkit.blobs import MemoryBlobs, digest
 from wmkit.domain.actions import Action
 from wmkit.domain.errors import InvalidRequest, StateNotFound, UnknownTask
 from wmkit.domain.screen import Screen
-from wmkit.domain.sources import StateSource
+from wmkit.domain.sources import FromPayload, StateSource
 from wmkit.domain.tasks import Judgement, Task, TaskRef, TaskTemplate, Verdict
 from wmkit.domain.transition import (
     Backend,
@@ -33,7 +33,8 @@ class FakeWorldModel:
 
     `transition(state, action)` gives the next state's word, or the reason why there is
     none. The task succeeds in the state `goal`. `steps` keeps what was asked: (state,
-    action, purpose). Pictures are small plain PNGs, put into `blobs`, one colour a state.
+    action, purpose). Pictures are small plain PNGs, put into `blobs`, one colour a state; so
+    are the words, as payloads from which another instance can bring a state back.
     """
 
     def __init__(
@@ -64,8 +65,11 @@ class FakeWorldModel:
         image: ImageRequest | None = None,
         pin: bool = False,
     ) -> Created:
+        if isinstance(task, FromPayload):
+            word = (await self.blobs.get(task.payload_digest)).decode()
+            return Created(self._state(word), None, await self._draw(word, image))
         if not isinstance(task, TaskRef):
-            raise InvalidRequest("the fake world model starts from tasks only", "source")
+            raise InvalidRequest("the fake world model starts from tasks and payloads", "source")
         if task.template != self._template:
             raise UnknownTask(f"there is no task {task.template!r}", "task.template")
         made = Task(
@@ -77,6 +81,7 @@ class FakeWorldModel:
             main_app="fake",
             kind="navigate",
         )
+        await self.blobs.put(self._start.encode())
         return Created(self._state(self._start), made, await self._draw(self._start, image))
 
     async def step(
@@ -96,6 +101,7 @@ class FakeWorldModel:
         origin = Provenance(_BACKEND.name, _BACKEND.revision)
         if isinstance(found, FailureReason):
             return Transition(Outcome.FAILED, origin, reason=found)
+        await self.blobs.put(found.encode())
         outcome = Outcome.UNCHANGED if found == word else Outcome.CHANGED
         return Transition(outcome, origin, self._state(found), image=await self._draw(found, image))
 
