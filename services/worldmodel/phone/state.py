@@ -31,6 +31,10 @@ class Part:
         """BLAKE3 of `canonical`."""
         return blake3(self.canonical).digest()
 
+    def facts(self) -> "Part":
+        """What a goal can be about: the part without what runs by itself."""
+        return self
+
 
 @dataclass(frozen=True)
 class Frame:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from services.worldmodel.phone.apps import APPS
-from services.worldmodel.phone.apps.clock import Clock
 from services.worldmodel.phone.reducer import step
 from services.worldmodel.phone.state import Part, Phone
 from services.worldmodel.tasks import oracle
@@ -17,7 +16,17 @@ from services.worldmodel.tasks.answers import AnswerType, same_answer
 from services.worldmodel.tasks.touch import Look
 from wmkit.domain.actions import TERMINAL, Action
 
-Kind = Literal["toggle", "list", "form", "lookup", "cross_app", "conditional", "infeasible"]
+Kind = Literal[
+    "toggle",
+    "list",
+    "form",
+    "lookup",
+    "cross_app",
+    "conditional",
+    "infeasible",
+    "distractor",
+    "look_ahead",
+]
 Data = tuple[tuple[str, Part], ...]
 MAX_PLAN = 40
 
@@ -88,13 +97,8 @@ class Task:
 
 
 def facts(data: Data) -> Data:
-    """What is compared: how far a running timer has run down is left out."""
-    return tuple(
-        (name, replace(part, timer_left_s=min(1, part.timer_left_s)))
-        if isinstance(part, Clock)
-        else (name, part)
-        for name, part in data
-    )
+    """What is compared: what runs by itself, such as a timer, is left out."""
+    return tuple((name, part.facts()) for name, part in data)
 
 
 def with_plan(task: Task) -> Task:

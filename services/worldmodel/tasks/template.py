@@ -18,7 +18,8 @@ MAX_STARTS = 50
 class Draft:
     """What a template decides: words for the goal, the start's data and the wanted data.
 
-    `wordings` are equivalent sentences, one of which is chosen by the seed.
+    `wordings` are equivalent sentences, one of which is chosen by the seed. `starts` are
+    places to start at, chosen among evenly; without them the template's own rule decides.
     """
 
     wordings: tuple[str, ...]
@@ -28,6 +29,7 @@ class Draft:
     answer: str | None = None
     answer_type: AnswerType = "text"
     feasible: bool = True
+    starts: tuple[Nav, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Template:
                     self.name,
                     seed,
                     goal,
-                    self._start(rng, phone, draft.look),
+                    self._start(rng, phone, draft),
                     draft.want,
                     self.apps,
                     self.kind,
@@ -66,11 +68,14 @@ class Template:
                 return task
         raise AssertionError(f"{self.name} {seed}: no start that needs an action")
 
-    def _start(self, rng: Random, phone: Phone, look: Look | None) -> Phone:
+    def _start(self, rng: Random, phone: Phone, draft: Draft) -> Phone:
         """Home in about 70 % of the cases, else a page of some app, often the wrong one.
 
         Some phones at home have an app in the background, which opens where it was left.
         """
+        if draft.starts:
+            return replace(phone, nav=rng.choice(draft.starts))
+        look = draft.look
         roll = rng.random()
         if roll < 0.55:
             return phone

@@ -47,6 +47,10 @@ class Clock(Part):
     timer_min: int
     timer_left_s: int = 0
 
+    def facts(self) -> "Clock":
+        """How far a running timer has run down is left out."""
+        return replace(self, timer_left_s=min(1, self.timer_left_s))
+
     def alarm(self, label: str) -> Alarm | None:
         """The alarm of that label."""
         return next((alarm for alarm in self.alarms if alarm.label == label), None)
