@@ -35,6 +35,13 @@ class Part:
         """What a goal can be about: the part without what runs by itself."""
         return self
 
+    def eased(self, _start: Any, _want: Any) -> "Part":
+        """The part with what may happen on the way to a goal, such as reading a mail, set aside.
+
+        `start` and `want` are the same app's data before a task and as it should be after it.
+        """
+        return self
+
 
 @dataclass(frozen=True)
 class Frame:

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 def next_action(task: Task, phone: Phone) -> Action:
     """Look first where the goal needs knowledge from a page, then act, then end."""
-    look = task.look
-    if look is not None and look.noted and not task.settled(phone) and not _noted(phone, look):
-        action = look_at(phone, look)
-        if action is not None:
-            return action
+    for look in task.looks:
+        if look.noted and _needed(task, phone, look) and not _noted(phone, look):
+            action = look_at(phone, look)
+            if action is not None:
+                return action
     action = repair(task, phone)
-    if action is None and look is not None and not look.noted:
-        action = look_at(phone, look)
+    for look in task.looks:
+        if action is None and not look.noted:
+            action = look_at(phone, look)
     if action is not None:
         return action
     if not task.feasible:
@@ -38,12 +39,19 @@ def repair(task: Task, phone: Phone) -> Action | None:
 
     The app in front comes first, then the others in order.
     """
-    wanted = dict(task.want)
+    wanted, current = dict(task.want), dict(task.current(phone))
     for app in sorted(wanted, key=lambda name: name != phone.nav.front):
-        action = REPAIRS[app](phone, phone.of(app), wanted[app])
+        action = REPAIRS[app](phone, current[app], wanted[app])
         if action is not None:
             return action
     return None
+
+
+def _needed(task: Task, phone: Phone, look: Look) -> bool:
+    """Whether what is noted there still has a use."""
+    if not look.use:
+        return not task.settled(phone)
+    return dict(task.current(phone))[look.use].facts() != dict(task.want)[look.use].facts()
 
 
 def _noted(phone: Phone, look: Look) -> bool:

@@ -28,12 +28,14 @@ Kind = Literal[
     "look_ahead",
 ]
 Data = tuple[tuple[str, Part], ...]
-MAX_PLAN = 40
+MAX_PLAN = 60
 
 
 @dataclass(frozen=True)
 class Task:
     """One task instance.
+
+    `before` is the data that the episode starts from, `want` what it should be at the end.
 
     `complexity` is the length of the expert's plan from the start, `finish` and `answer`
     not counted: the least number of taps, long presses, scrolls, typed texts, back and
@@ -45,10 +47,11 @@ class Task:
     seed: int
     goal: str
     start: Phone
+    before: Data
     want: Data
     apps: tuple[str, ...]
     kind: Kind
-    look: Look | None = None
+    looks: tuple[Look, ...] = ()
     answer: str | None = None
     answer_type: AnswerType = "text"
     feasible: bool = True
@@ -89,7 +92,16 @@ class Task:
 
     def settled(self, phone: Phone) -> bool:
         """Whether the phone's data is what it should be at the end, all of it."""
-        return facts(phone.data) == facts(self.want)
+        return facts(self.current(phone)) == facts(self.want)
+
+    def current(self, phone: Phone) -> Data:
+        """The phone's data without what does not matter to this task."""
+        return tuple(
+            (name, part.eased(before, want))
+            for (name, part), (_, before), (_, want) in zip(
+                phone.data, self.before, self.want, strict=True
+            )
+        )
 
     def oracle(self, phone: Phone) -> Action:
         """The expert's next action from any state of the phone."""

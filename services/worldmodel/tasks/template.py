@@ -20,6 +20,7 @@ class Draft:
 
     `wordings` are equivalent sentences, one of which is chosen by the seed. `starts` are
     places to start at, chosen among evenly; without them the template's own rule decides.
+    `also` are further pages that have to be seen, each in an app of its own.
     """
 
     wordings: tuple[str, ...]
@@ -30,6 +31,12 @@ class Draft:
     answer_type: AnswerType = "text"
     feasible: bool = True
     starts: tuple[Nav, ...] = ()
+    also: tuple[Look, ...] = ()
+
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """Every page that has to be seen."""
+        return self.also if self.look is None else (self.look, *self.also)
 
 
 @dataclass(frozen=True)
@@ -55,10 +62,11 @@ class Template:
                     seed,
                     goal,
                     self._start(rng, phone, draft),
+                    draft.start,
                     draft.want,
                     self.apps,
                     self.kind,
-                    draft.look,
+                    draft.looks,
                     draft.answer,
                     draft.answer_type,
                     draft.feasible,
@@ -75,7 +83,6 @@ class Template:
         """
         if draft.starts:
             return replace(phone, nav=rng.choice(draft.starts))
-        look = draft.look
         roll = rng.random()
         if roll < 0.55:
             return phone
@@ -84,7 +91,7 @@ class Template:
         listing = APPS[app].listing(phone.of(app), stack[-1])
         if listing is not None and rng.random() < 0.4:
             stack = (*stack[:-1], replace(stack[-1], scroll=listing.last))
-        if look is not None and look.app == app and path(look.stack) == path(stack):
+        if any(look.app == app and path(look.stack) == path(stack) for look in draft.looks):
             return phone
         return replace(phone, nav=Nav(HOME if roll < 0.7 else app, ((app, stack),)))
 

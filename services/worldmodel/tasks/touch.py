@@ -19,8 +19,9 @@ class Look:
     """A page that has to be seen: the app's stack there.
 
     `to_end` wants its list scrolled to the end, `item` one row of it (by key) in view.
-    `noted` is what is read there for use in a form later; without it the page is what the
-    end of the episode depends on.
+    `noted` is what is read there for use in a form later, or for a decision; without it the
+    page is what the end of the episode depends on. `use` names the app that needs what was
+    noted: once its data is right the page is needed no more.
     """
 
     app: str
@@ -28,6 +29,7 @@ class Look:
     to_end: bool = False
     item: str = ""
     noted: str = ""
+    use: str = ""
 
 
 def reach(phone: Phone, app: str, target: Stack) -> Action | None:
@@ -66,13 +68,13 @@ def press(phone: Phone, key: str, long: bool = False) -> Action:
     return Scroll("up" if listing.keys.index(key) < frame.scroll else "down")
 
 
-def fill(phone: Phone, words: dict[str, str]) -> Action:
-    """Fill the form in front and save it."""
+def fill(phone: Phone, words: dict[str, str], done: str = "save") -> Action:
+    """Fill the form in front and save it; `done` is the key that does so."""
     frame = phone.frame()
     assert frame is not None
     wrong = [name for name, text in words.items() if frame.field(name) != text]
     if not wrong:
-        return press(phone, "save")
+        return press(phone, done)
     if frame.focus in wrong:
         return Type(words[frame.focus], clear=frame.field(frame.focus) != "")
     return press(phone, f"field:{wrong[0]}")
