@@ -68,25 +68,81 @@ Stack = tuple[Frame, ...]
 
 
 @dataclass(frozen=True)
+class Prompt:
+    """An open permission prompt: who asks for what, and the key that waits for the answer."""
+
+    app: str
+    permission: str
+    then: str
+
+
+@dataclass(frozen=True)
 class Nav(Part):
     """Where the user is: the app in front (or HOME, RECENTS) and every open app's stack.
 
-    The most recently used app stands last.
+    The most recently used app stands last. `page` is the launcher's page, `shade` whether
+    the notification shade is down, `shift` whether the keyboard's shift is held, `toast`
+    a message ("" is none). `prompt` and `popup` (a kind of `popups`) are dialogs of the
+    system, in front of everything else.
     """
 
     front: str = HOME
     stacks: tuple[tuple[str, Stack], ...] = ()
+    page: int = 0
+    shade: bool = False
+    shift: bool = False
+    toast: str = ""
+    prompt: Prompt | None = None
+    popup: str = ""
 
     def stack(self, app: str) -> Stack:
         """The app's back stack, bottom first; empty when it is not open."""
         return dict(self.stacks).get(app, ())
 
 
+Icon = tuple[str, int, int]
+
+
 @dataclass(frozen=True)
 class Launcher(Part):
-    """The home screen: (app, column, row) of every icon."""
+    """The home screen: (app, column, row) of every icon on every page, and the dock's apps."""
 
-    icons: tuple[tuple[str, int, int], ...]
+    pages: tuple[tuple[Icon, ...], ...]
+    dock: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A notification: what it says and the page of its app that a tap opens."""
+
+    app: str
+    title: str
+    text: str = ""
+    page: str = ""
+    item: str = ""
+
+
+@dataclass(frozen=True)
+class Due:
+    """An interruption that comes after so many more actions."""
+
+    popup: str
+    actions: int
+
+
+@dataclass(frozen=True)
+class System(Part):
+    """What the phone itself remembers; goals are never about it.
+
+    `font_percent` scales all text, `compact` makes icons smaller. Of `due` only the first
+    counts down. `granted` holds (app, permission), `notices` the newest first.
+    """
+
+    font_percent: int = 100
+    compact: bool = False
+    granted: tuple[tuple[str, str], ...] = ()
+    notices: tuple[Notice, ...] = ()
+    due: tuple[Due, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,6 +154,7 @@ class Phone:
 
     clock: int
     launcher: Launcher
+    system: System
     nav: Nav
     data: tuple[tuple[str, Part], ...]
 
@@ -116,8 +173,9 @@ class Phone:
     @cached_property
     def digest(self) -> str:
         """Hex BLAKE3 over the digests of all parts."""
-        hasher = blake3(b"wmr1.phone.v1:%d" % self.clock)
+        hasher = blake3(b"wmr1.phone.v2:%d" % self.clock)
         hasher.update(self.launcher.digest)
+        hasher.update(self.system.digest)
         hasher.update(self.nav.digest)
         for name, part in self.data:
             hasher.update(name.encode())

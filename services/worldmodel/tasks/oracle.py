@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from services.worldmodel.phone.reducer import step
 from services.worldmodel.phone.state import Phone
 from services.worldmodel.tasks.repairs import REPAIRS
-from services.worldmodel.tasks.touch import GIVE_UP, Look, look_at
-from wmkit.domain.actions import Action, Answer, Finish
+from services.worldmodel.tasks.touch import GIVE_UP, Look, look_at, press
+from wmkit.domain.actions import TERMINAL, Action, Answer, Back, Finish
 
 if TYPE_CHECKING:
     from services.worldmodel.tasks.task import Task
 
 
 def next_action(task: Task, phone: Phone) -> Action:
-    """Look first where the goal needs knowledge from a page, then act, then end."""
+    """Clear the system's dialogs, look where the goal needs knowledge, act, end."""
+    action = clear_way(task, phone)
+    if action is not None:
+        return action
     for look in task.looks:
         if look.noted and _needed(task, phone, look) and not _noted(phone, look):
             action = look_at(phone, look)
@@ -32,6 +36,25 @@ def next_action(task: Task, phone: Phone) -> Action:
     if not task.feasible:
         return GIVE_UP
     return Finish("success") if task.answer is None else Answer(task.answer)
+
+
+def clear_way(task: Task, phone: Phone) -> Action | None:
+    """Answer what the system asks and close the shade; None when nothing is in the way.
+
+    A permission is granted when, without it, the next thing to do would be to ask again.
+    """
+    nav = phone.nav
+    if nav.popup:
+        return press(phone, "os.popup:close")
+    if nav.prompt is not None:
+        denied = press(phone, "os.deny")
+        without = step(phone, denied)
+        again = repair(task, without)
+        wanted = again is not None and not isinstance(again, TERMINAL)
+        if wanted and again is not None and step(without, again).nav.prompt == nav.prompt:
+            return press(phone, "os.allow")
+        return denied
+    return Back() if nav.shade else None
 
 
 def repair(task: Task, phone: Phone) -> Action | None:

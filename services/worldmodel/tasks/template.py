@@ -12,6 +12,9 @@ from services.worldmodel.tasks.task import Data, Kind, Task, edited, with_plan
 from services.worldmodel.tasks.touch import Look, path
 
 MAX_STARTS = 50
+# Where an episode may start beside the template's own apps. A fixed list: an app that is added
+# must not change the tasks of the others.
+ELSEWHERE = ("Settings", "Clock", "Notes", "Contacts")
 # Where an episode may start besides the apps that a task is about. Fixed, so that a task stays
 # what it is when the phone gets another app.
 ELSEWHERE = ("Settings", "Clock", "Notes", "Contacts")
@@ -44,17 +47,21 @@ class Draft:
 
 @dataclass(frozen=True)
 class Template:
-    """`draft` gets a random source, a fresh phone and the seed (for exact halves)."""
+    """`draft` gets a random source, a fresh phone and the seed (for exact halves).
+
+    `varied` phones differ in theme, text size, notifications and interruptions.
+    """
 
     name: str
     apps: tuple[str, ...]
     kind: Kind
     draft: Callable[[Random, Phone, int], Draft]
+    varied: bool = False
 
     def make(self, seed: int) -> Task:
         """The task of a seed: same seed, same task, on every machine."""
         rng = Random(f"{self.name}/{seed}")
-        phone = boot(rng.getrandbits(48))
+        phone = boot(rng.getrandbits(48), self.varied)
         draft = self.draft(rng, phone, seed)
         goal = rng.choice(draft.wordings)
         phone = replace(phone, data=draft.start)

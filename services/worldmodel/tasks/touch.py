@@ -7,6 +7,7 @@ and start anywhere. What is to be done is decided elsewhere (`repairs`, `oracle`
 from dataclasses import dataclass
 
 from services.worldmodel.phone.apps import APPS
+from services.worldmodel.phone.launcher import page_of
 from services.worldmodel.phone.screen import find
 from services.worldmodel.phone.state import HOME, RECENTS, Phone, Stack
 from wmkit.domain.actions import Action, Back, Finish, Home, LongPress, Scroll, Tap, Type
@@ -36,7 +37,7 @@ def reach(phone: Phone, app: str, target: Stack) -> Action | None:
     """The next action towards a page of an app, None when it is in front."""
     front = phone.nav.front
     if front == HOME:
-        return press(phone, f"app:{app}")
+        return launch(phone, app)
     if front == RECENTS:
         card = find(phone, f"app:{app}")
         return Tap(card.at) if card else Home()
@@ -56,6 +57,17 @@ def reach(phone: Phone, app: str, target: Stack) -> Action | None:
     return Tap(arrow.at) if stack[-1].focus and arrow else Back()
 
 
+def launch(phone: Phone, app: str) -> Action:
+    """On the home screen: tap an app's icon, on the page where it lies."""
+    icon = find(phone, f"app:{app}")
+    if icon is not None:
+        return Tap(icon.at)
+    page = page_of(phone.launcher, app)
+    if page is None:
+        return GIVE_UP
+    return Scroll("right" if page > phone.nav.page else "left")
+
+
 def press(phone: Phone, key: str, long: bool = False) -> Action:
     """Tap (or hold) what sends `key`, scrolling the list towards it first."""
     element = find(phone, key)
@@ -65,7 +77,7 @@ def press(phone: Phone, key: str, long: bool = False) -> Action:
     listing = APPS[phone.nav.front].listing(phone.of(phone.nav.front), frame) if frame else None
     if frame is None or listing is None or key not in listing.keys:
         return GIVE_UP
-    return Scroll("up" if listing.keys.index(key) < frame.scroll else "down")
+    return Scroll("up" if listing.row_of(key) < frame.scroll else "down")
 
 
 def fill(phone: Phone, words: dict[str, str], done: str = "save") -> Action:
@@ -96,7 +108,7 @@ def look_at(phone: Phone, look: Look) -> Action | None:
     if look.to_end and first < listing.last:
         return reach(phone, look.app, look.stack) or Scroll("down")
     if look.item:
-        row = listing.keys.index(look.item) - first
+        row = listing.row_of(look.item) - first
         if not 0 <= row < listing.visible:
             return reach(phone, look.app, look.stack) or Scroll("up" if row < 0 else "down")
     return None
