@@ -6,7 +6,6 @@ HTML, hit-testing and the digest of the screen are derived from it.
 """
 
 import json
-from dataclasses import replace
 from datetime import date, timedelta
 
 from blake3 import blake3
@@ -113,13 +112,13 @@ def capitals(phone: Phone, frame: Frame) -> bool:
 
 def _inert(page: Elements) -> Elements:
     """What lies under a dialog cannot be tapped."""
-    return [replace(e, clickable=False) if e.clickable else e for e in page]
+    return [e._replace(clickable=False) if e.clickable else e for e in page]
 
 
 def _shrunk(e: Element) -> Element:
     x, y, w, h = e.box
     less = round(w * (1 - COMPACT) / 2), round(h * (1 - COMPACT) / 2)
-    return replace(e, box=(x + less[0], y + less[1], w - 2 * less[0], h - 2 * less[1]))
+    return e._replace(box=(x + less[0], y + less[1], w - 2 * less[0], h - 2 * less[1]))
 
 
 def _unique(page: Elements) -> Elements:
@@ -127,7 +126,7 @@ def _unique(page: Elements) -> Elements:
     out = []
     for element in page:
         n = seen[element.id] = seen.get(element.id, 0) + 1
-        out.append(element if n == 1 else replace(element, id=f"{element.id}~{n}"))
+        out.append(element if n == 1 else element._replace(id=f"{element.id}~{n}"))
     return out
 
 
@@ -142,7 +141,7 @@ def _date(phone: Phone) -> str:
 
 
 def _status(phone: Phone) -> Elements:
-    on = phone.of("Settings").on
+    on = {name for name, on in phone.of("Settings").toggles if on}
     out = [text("status/time", _time(phone), (52, 14, 130, 56), "status")]
     for i, notice in enumerate(phone.system.notices[:3]):
         box = (190 + 58 * i, 20, 44, 44)
@@ -153,13 +152,13 @@ def _status(phone: Phone) -> Elements:
     shown += [
         (name, look(name)[1])
         for name in ("Wi-Fi", "Airplane", "Bluetooth", "Silent", "Vibrate", "Location")
-        if on(name)
+        if name in on
     ]
     for name, glyph in shown:
         box = (x, 20, 44, 44)
         out.append(Element(f"status/{slug(name)}", "status", "", box, centre(box), glyph=glyph))
         x -= 58
-        if name == "battery" and on("Percent"):
+        if name == "battery" and "Percent" in on:
             x -= 52
             out.append(text("status/percent", "84%", (x, 14, 100, 56), "status"))
             x -= 58

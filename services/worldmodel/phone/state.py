@@ -5,9 +5,9 @@ hashed again. What the user owns (`data`, one part per app) and where they are (
 separate. Not here: what actions do (`reducer`) and what is drawn (`screen`).
 """
 
-import json
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from blake3 import blake3
@@ -24,7 +24,7 @@ class Part:
     @cached_property
     def canonical(self) -> bytes:
         """Compact JSON with sorted keys: equal parts, and only those, give equal bytes."""
-        return json.dumps(plain(self), sort_keys=True, separators=(",", ":")).encode()
+        return canonical(self).encode()
 
     @cached_property
     def digest(self) -> bytes:
@@ -183,17 +183,35 @@ class Phone:
         return hasher.hexdigest()
 
 
-def plain(value: Any) -> Any:
-    """Dataclasses and tuples as dicts and lists."""
-    if isinstance(value, tuple):
-        return [plain(item) for item in value]
-    names = _fields(value.__class__)
-    return {name: plain(getattr(value, name)) for name in names} if names else value
+def canonical(value: Any) -> str:
+    """Compact ASCII JSON with sorted keys, of dataclasses, tuples, texts and numbers.
+
+    Dataclasses remember theirs: they are immutable and shared between states, so what a step
+    did not touch is not written again.
+    """
+    kind = value.__class__
+    if kind is str:
+        return encode_basestring_ascii(value)
+    if kind is tuple:
+        return f"[{','.join(map(canonical, value))}]"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int:
+        return str(value)
+    if value is None:
+        return "null"
+    memo: dict[str, Any] = value.__dict__
+    known: str | None = memo.get("_canonical")
+    if known is None:
+        pairs = [f'"{name}":{canonical(memo[name])}' for name in _fields(kind)]
+        known = memo["_canonical"] = f"{{{','.join(pairs)}}}"
+    return known
 
 
 @cache
 def _fields(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    assert is_dataclass(kind), f"a state holds no {kind.__name__}"
+    return tuple(sorted(field.name for field in fields(kind)))
 
 
 def set_toggle(

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from services.worldmodel.phone.apps.settings import Settings
 from services.worldmodel.phone.effects import Open
 from services.worldmodel.phone.moves import follow, navigate, tapped
 from services.worldmodel.phone.state import Nav, Notice, Phone
@@ -82,7 +83,9 @@ def _dismiss(phone: Phone, notice: Notice) -> Phone:
 
 def _toggle(phone: Phone, name: str, on: bool) -> Phone:
     """A toggle of Settings, wherever it is shown."""
-    data = tuple(
-        (app, part.having(name, on) if app == "Settings" else part) for app, part in phone.data
-    )
-    return phone if data == phone.data else replace(phone, data=data)
+    settings: Settings = phone.of("Settings")
+    if settings.on(name) == on:
+        return phone
+    flipped = settings.having(name, on)
+    data = tuple((app, flipped if app == "Settings" else part) for app, part in phone.data)
+    return replace(phone, data=data)
