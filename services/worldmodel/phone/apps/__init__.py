@@ -3,7 +3,17 @@
 from typing import Any
 
 from services.worldmodel.phone.app import App
-from services.worldmodel.phone.apps import clock, contacts, notes, settings
+from services.worldmodel.phone.apps import (
+    calendar,
+    clock,
+    contacts,
+    files,
+    gallery,
+    messages,
+    notes,
+    phone,
+    settings,
+)
 
 APPS: dict[str, App[Any]] = {
     module.APP.name: module.APP
@@ -12,5 +22,10 @@ APPS: dict[str, App[Any]] = {
         clock,
         notes,
         contacts,
+        messages,
+        phone,
+        calendar,
+        files,
+        gallery,
     )
 }

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from services.worldmodel.phone.state import Phone
-from services.worldmodel.tasks.repairs import basic
+from services.worldmodel.tasks.repairs import basic, calendar, files, gallery, messages, phone
 from wmkit.domain.actions import Action
 
 REPAIRS: dict[str, Callable[[Phone, Any, Any], Action | None]] = {
@@ -16,4 +16,9 @@ REPAIRS: dict[str, Callable[[Phone, Any, Any], Action | None]] = {
     "Clock": basic.clock,
     "Notes": basic.notes,
     "Contacts": basic.contacts,
+    "Messages": messages.messages,
+    "Phone": phone.phone,
+    "Calendar": calendar.calendar,
+    "Files": files.files,
+    "Gallery": gallery.gallery,
 }

@@ -95,4 +95,3 @@ def _delete(phone: Phone, app: str, page: Stack) -> Action:
     if phone.nav.front == app and frame is not None and frame.dialog == page[-1].item:
         return press(phone, "confirm")
     return reach(phone, app, page) or press(phone, "delete")
-
