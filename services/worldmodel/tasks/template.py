@@ -12,9 +12,6 @@ from services.worldmodel.tasks.task import Data, Kind, Task, edited, with_plan
 from services.worldmodel.tasks.touch import Look, path
 
 MAX_STARTS = 50
-# Where an episode may start beside the template's own apps. A fixed list: an app that is added
-# must not change the tasks of the others.
-ELSEWHERE = ("Settings", "Clock", "Notes", "Contacts")
 # Where an episode may start besides the apps that a task is about. Fixed, so that a task stays
 # what it is when the phone gets another app.
 ELSEWHERE = ("Settings", "Clock", "Notes", "Contacts")

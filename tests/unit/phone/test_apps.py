@@ -147,9 +147,9 @@ def test_a_note_is_pinned_deleted_and_written(phone):
 def test_typing_needs_focus_and_edits_the_field(phone):
     assert step(phone, Type("x")) == phone
     form = press(phone, "app:Notes", "add")
-    typed = press(form, "letter:m", "letter:i", "letter:1")
+    typed = press(form, "os.letter:m", "os.letter:i", "os.letter:1")
     assert typed.frame().field("Title") == "Mi1"
-    assert press(typed, "erase").frame().field("Title") == "Mi"
+    assert press(typed, "os.erase").frame().field("Title") == "Mi"
     assert step(typed, Type("Ab\ncd\u0000", clear=True)).frame().field("Title") == "Ab cd"
     assert len(step(form, Type("x" * 500)).frame().field("Title")) == 60
     by_point = step(form, Type("hi", point=find(form, "field:Text").at, submit=True)).frame()
@@ -207,7 +207,7 @@ def test_apps_open_where_they_were_left(phone):
     assert title(press(recents, "app:Settings")) == "Network"
     assert title(step(notes, OpenApp("settings"))) == "Network"
     assert step(notes, OpenApp("Maps")) == notes
-    cleared = press(recents, "clear")
+    cleared = press(recents, "os.clear")
     assert title(press(cleared, "app:Settings")) == "Settings"
     left = step(step(network, Back()), Back())
     assert title(press(left, "app:Settings")) == "Settings"
