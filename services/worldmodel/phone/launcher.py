@@ -83,8 +83,8 @@ def draw_home(launcher: Launcher, page: int, time: str, day: str) -> Elements:
     out = [Element("home/wallpaper", "wallpaper", "", wallpaper, centre(wallpaper))]
     if page == 0:
         out += [
-            text("home/clock", time, (70, CELL_H + 10, 620, 180), "clock"),
-            text("home/date", day, (76, CELL_H + 182, 620, 58), "date"),
+            text("home/clock", time, (70, CELL_H, 620, 190), "clock"),
+            text("home/date", day, (76, CELL_H + 184, 620, 56), "date"),
         ]
     for app, column, line in launcher.pages[page]:
         out += _icon(app, column, line)

@@ -111,7 +111,7 @@ def draw(data: Clock, stack: Stack) -> list[Element]:
             )
         left = data.timer_left_s if running else 60 * data.timer_min
         digits = f"{left // 60:02d}:{left % 60:02d}"
-        out.append(text("clock/left", digits, (CELL_W, 5 * 240 + 40, 2 * CELL_W, 160), "big"))
+        out.append(text("clock/left", digits, (CELL_W, 5 * 240 + 36, 2 * CELL_W, 170), "big"))
         if running:
             out += pill("clock", 7, "Stop", "stop", RED, "stop")
         else:
