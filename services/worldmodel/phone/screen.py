@@ -29,7 +29,9 @@ COMPACT = 0.88
 
 
 def title(phone: Phone) -> str:
-    """Short name of what is in front: "home", "recents", or the word in the app bar."""
+    """Short name of what is in front: "home", "recents", "shade", or the word in the app bar."""
+    if phone.nav.shade:
+        return "shade"
     frame = phone.frame()
     if frame is None:
         return phone.nav.front
