@@ -19,13 +19,10 @@ def navigate(phone: Phone, **changes: object) -> Phone:
 
 
 def put(phone: Phone, data: Part, stack: Stack) -> Phone:
-    """The phone with the front app's data and stack replaced, the list kept in range."""
+    """The phone with the front app's data and stack replaced, every list kept in range."""
     front = phone.nav.front
-    frame = stack[-1]
-    listing = APPS[front].listing(data, frame)
-    last = listing.last if listing else 0
-    if frame.scroll > last:
-        stack = (*stack[:-1], replace(frame, scroll=last))
+    if any(frame.scroll for frame in stack):
+        stack = tuple(_in_range(front, data, frame) for frame in stack)
     nav = phone.nav
     if stack != nav.stack(front):
         nav = replace(nav, stacks=tuple((a, stack if a == front else s) for a, s in nav.stacks))
@@ -35,6 +32,15 @@ def put(phone: Phone, data: Part, stack: Stack) -> Phone:
     if nav is phone.nav and kept is phone.data:
         return phone
     return replace(phone, nav=nav, data=kept)
+
+
+def _in_range(app: str, data: Part, frame: Frame) -> Frame:
+    """The frame scrolled no further than its list goes, which may have become shorter."""
+    if frame.scroll == 0:
+        return frame
+    listing = APPS[app].listing(data, frame)
+    last = listing.last if listing else 0
+    return replace(frame, scroll=last) if frame.scroll > last else frame
 
 
 def reply(phone: Phone, said: Reply[Part]) -> Phone:

@@ -114,6 +114,14 @@ def look_at(phone: Phone, look: Look) -> Action | None:
     return None
 
 
+def shows(phone: Phone, app: str, page: str, item: str = "") -> bool:
+    """Whether a page of an app is in front, with no dialog over it."""
+    frame = phone.frame()
+    if phone.nav.front != app or frame is None or frame.dialog:
+        return False
+    return (frame.page, frame.item) == (page, item)
+
+
 def path(stack: Stack) -> list[tuple[str, str]]:
     """The pages of a back stack without their state."""
     return [(frame.page, frame.item) for frame in stack]

@@ -4,15 +4,20 @@ from typing import Any
 
 from services.worldmodel.phone.app import App
 from services.worldmodel.phone.apps import (
+    browser,
+    calculator,
     calendar,
     clock,
     contacts,
     files,
     gallery,
+    mail,
     messages,
+    music,
     notes,
     phone,
     settings,
+    shop,
 )
 
 APPS: dict[str, App[Any]] = {
@@ -27,5 +32,10 @@ APPS: dict[str, App[Any]] = {
         calendar,
         files,
         gallery,
+        calculator,
+        music,
+        shop,
+        mail,
+        browser,
     )
 }

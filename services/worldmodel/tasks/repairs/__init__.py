@@ -8,7 +8,19 @@ from collections.abc import Callable
 from typing import Any
 
 from services.worldmodel.phone.state import Phone
-from services.worldmodel.tasks.repairs import basic, calendar, files, gallery, messages, phone
+from services.worldmodel.tasks.repairs import (
+    basic,
+    browser,
+    calculator,
+    calendar,
+    files,
+    gallery,
+    mail,
+    messages,
+    music,
+    phone,
+    shop,
+)
 from wmkit.domain.actions import Action
 
 REPAIRS: dict[str, Callable[[Phone, Any, Any], Action | None]] = {
@@ -21,4 +33,9 @@ REPAIRS: dict[str, Callable[[Phone, Any, Any], Action | None]] = {
     "Calendar": calendar.calendar,
     "Files": files.files,
     "Gallery": gallery.gallery,
+    "Calculator": calculator.calculator,
+    "Music": music.music,
+    "Shop": shop.shop,
+    "Mail": mail.mail,
+    "Browser": browser.browser,
 }
