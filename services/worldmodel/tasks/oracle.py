@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from services.worldmodel.phone.reducer import step
-from services.worldmodel.phone.state import Phone
+from services.worldmodel.phone.state import Part, Phone
 from services.worldmodel.tasks.repairs import REPAIRS
 from services.worldmodel.tasks.touch import GIVE_UP, Look, look_at, press
 from wmkit.domain.actions import TERMINAL, Action, Answer, Back, Finish
@@ -64,10 +64,15 @@ def repair(task: Task, phone: Phone) -> Action | None:
     """
     wanted, current = dict(task.want), dict(task.current(phone))
     for app in sorted(wanted, key=lambda name: name != phone.nav.front):
-        action = REPAIRS[app](phone, current[app], wanted[app])
+        action = REPAIRS.get(app, _hands_off)(phone, current[app], wanted[app])
         if action is not None:
             return action
     return None
+
+
+def _hands_off(_phone: Phone, now: Part, want: Part) -> Action | None:
+    """For an app without repairs: what changed there cannot be put right."""
+    return None if now.facts() == want.facts() else GIVE_UP
 
 
 def _needed(task: Task, phone: Phone, look: Look) -> bool:
