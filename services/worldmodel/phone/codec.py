@@ -56,7 +56,7 @@ def loads(data: bytes) -> Phone:
             data=tuple((name, getattr(stored.apps, name)) for name in APPS),
         )
         _check(phone)
-    except (AssertionError, KeyError, ValidationError) as error:
+    except (AssertionError, LookupError, ValidationError) as error:
         raise ValueError(f"not a phone: {type(error).__name__}: {error}") from None
     if dumps(phone) != data:
         raise ValueError("not a phone in canonical form")
