@@ -6,7 +6,7 @@ from random import Random
 
 from services.worldmodel.phone import boot
 from services.worldmodel.phone.apps import APPS
-from services.worldmodel.phone.state import HOME, Nav, Part, Phone
+from services.worldmodel.phone.state import HOME, Nav, Part, Phone, Stack
 from services.worldmodel.tasks.answers import AnswerType
 from services.worldmodel.tasks.task import Data, Kind, Task, edited, with_plan
 from services.worldmodel.tasks.touch import Look, path
@@ -107,6 +107,13 @@ def change(phone: Phone, wordings: tuple[str, ...], app: str, start: Part, want:
     """A draft that turns one app's data from `start` into `want`."""
     data = edited(phone.data, **{app: start})
     return Draft(wordings, data, edited(data, **{app: want}))
+
+
+def near(app: str, page: Stack, *others: Stack) -> tuple[Nav, ...]:
+    """Starts for what is decided on one page: mostly there, else one page away."""
+    here = Nav(app, ((app, page),))
+    away = tuple(Nav(app, ((app, other),)) for other in others)
+    return (here, here, here, here, here, *away, Nav(HOME, ((app, page),)))
 
 
 def wordings(sentences: tuple[str, ...], *words: str) -> tuple[str, ...]:

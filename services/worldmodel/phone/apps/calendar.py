@@ -230,6 +230,7 @@ def _row(line: int, event: Event, key: str = "") -> Elements:
 
 def _event(event: Event) -> Elements:
     out = _row(1, event)
+    out += row("calendar", 2, day_name(event.day), sub=event.time, icon=day_icon(event.day))
     word = "Silence" if event.remind else "Remind"
     out += button("calendar", 0, 8, word, "remind", AMBER, "bell")
     out += button("calendar", 1, 8, "Move", "move", SLATE, "move")

@@ -165,7 +165,7 @@ def boot(rng: Random) -> Files:
     sizes = rng.sample(range(2, 99), 10)
     data = Files((), tuple(Sealed(n, scatter(rng, tuple(FATES))) for n in sorted(names[10:])))
     for name, size in zip(names[:10], sizes, strict=True):
-        folder = rng.choice(tuple(FOLDERS))
+        folder = rng.choices(tuple(FOLDERS), (3, 3, 2, 2, 1))[0]
         origin = "Documents" if folder == BIN else ""
         data = data.adding(File(name, folder, size, origin))
     return data

@@ -37,8 +37,14 @@ VISIBLE = 7
 BUBBLES = 8
 BUBBLES_TYPING = 4
 LINE = 24
+BUBBLE_LINE = 21
+FIELD_LINE = 18
 FIELDS = ("To", "Text")
-GLYPHS = {"send": '<path d="M2.5 3L22 12L2.5 21l3-9z"/>'}
+GLYPHS = {
+    "send": '<path d="M2.5 3L22 12L2.5 21l3-9z"/>',
+    "hush": '<path d="M12 2.5a6.5 6.5 0 0 1 6.5 6.5V15l2.5 3H3l2.5-3V9A6.5 6.5 0 0 1 12 2.5z"/>'
+    '<path d="M2.5 2.5l19 19" stroke="currentColor" stroke-width="2.6"/>',
+}
 
 
 def title(_data: Messages, frame: Frame) -> str:
@@ -49,8 +55,7 @@ def title(_data: Messages, frame: Frame) -> str:
 def draw(data: Messages, stack: Stack) -> list[Element]:
     """The page on top of the stack."""
     frame = stack[-1]
-    action = {"list": ("gifts", "gift"), "new": ("send", "send"), "thread": ("mute", "mute")}
-    out: Elements = app_bar(NAME, title(data, frame), len(stack) > 1, action.get(frame.page))
+    out: Elements = app_bar(NAME, title(data, frame), len(stack) > 1, _action(data, frame))
     match frame.page:
         case "list":
             for i, thread in enumerate(data.threads[frame.scroll : frame.scroll + VISIBLE]):
@@ -78,9 +83,16 @@ def draw(data: Messages, stack: Stack) -> list[Element]:
     return out
 
 
+def _action(data: Messages, frame: Frame) -> tuple[str, str] | None:
+    """The button in the app bar: gifts, send, or mute with a bell while muted."""
+    if frame.page == "thread":
+        return ("mute", "bell" if _shown(data, frame).muted else "hush")
+    return {"list": ("gifts", "gift"), "new": ("send", "send")}.get(frame.page)
+
+
 def _entry(line: int, thread: Thread) -> Elements:
     latest = thread.messages[-1].text if thread.messages else ""
-    mark = "bell" if thread.unread else "mute" if thread.muted else ""
+    mark = "dot" if thread.unread else "hush" if thread.muted else ""
     return row(
         "messages",
         line,
@@ -123,7 +135,7 @@ def _bubble(line: int, number: int, message: Message) -> Elements:
     id = f"messages/bubble-{number}"
     tone = "mine" if message.mine else ""
     out = [Element(id, "card", message.text, box, centre(box), tone=tone)]
-    lines = wrap(message.text, LINE) or [""]
+    lines = wrap(message.text, BUBBLE_LINE)
     top = box[1] + (box[3] - 68 * len(lines)) // 2
     for i, words in enumerate(lines):
         at = (x + 44, top + 68 * i, 680, 68)
@@ -136,7 +148,7 @@ def _reply(line: int, frame: Frame) -> Elements:
     top = line * CELL_H
     words, here = frame.field("Reply"), frame.focus == "Reply"
     tone = "focused" if here else ""
-    shown = words if len(words) <= LINE else "…" + words[-LINE:]
+    shown = words if len(words) <= FIELD_LINE else "…" + words[-FIELD_LINE:]
     return [
         Element(
             "messages/reply-field",

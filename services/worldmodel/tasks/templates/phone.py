@@ -5,21 +5,14 @@ from random import Random
 
 from services.worldmodel.phone.apps.phone import Call, Calls
 from services.worldmodel.phone.look import NAMES
-from services.worldmodel.phone.state import HOME, Frame, Nav, Phone
+from services.worldmodel.phone.state import Frame, Phone
 from services.worldmodel.tasks.task import edited
-from services.worldmodel.tasks.template import Draft, Template, change, wordings
+from services.worldmodel.tasks.template import Draft, Template, change, near, wordings
 from services.worldmodel.tasks.touch import Look
 
 APP = "Phone"
 BLOCK = ("Block {}.", "Block {} in Phone.", "Let {} no longer call me.")
 RECENTS, KEYPAD, SPEED = Frame("Recents"), Frame("Keypad"), Frame("Speed")
-
-
-def near(app: str, page: Frame, *others: Frame) -> tuple[Nav, ...]:
-    """Starts for what is decided on one page: mostly there, else one page away."""
-    here = Nav(app, ((app, (page,)),))
-    away = tuple(Nav(app, ((app, (other,)),)) for other in others)
-    return (here, here, here, here, here, *away, Nav(HOME, ((app, (page,)),)))
 
 
 def _speed_dial(rng: Random, phone: Phone, _seed: int) -> Draft:
@@ -30,7 +23,7 @@ def _speed_dial(rng: Random, phone: Phone, _seed: int) -> Draft:
         ("Call {} by Speed.", "Speed dial {}.", "Use Speed in Phone to call {}."), name
     )
     draft = change(phone, words, APP, calls, calls.calling(name, "speed"))
-    return replace(draft, starts=near(APP, SPEED, RECENTS, KEYPAD))
+    return replace(draft, starts=near(APP, (SPEED,), (RECENTS,), (KEYPAD,)))
 
 
 def _call_back(rng: Random, phone: Phone, _seed: int) -> Draft:
