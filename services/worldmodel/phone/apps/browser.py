@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from services.worldmodel.phone.app import App, Listing, Reply, ask, pop, push
-from services.worldmodel.phone.apps.sites import SUFFIX, Site, build
+from services.worldmodel.phone.apps.sites import ARTICLES, SUFFIX, Site, build
 from services.worldmodel.phone.effects import Ask, Toast
 from services.worldmodel.phone.geometry import Element
 from services.worldmodel.phone.look import AMBER, GREEN, INK, LOOK, SLATE, TEAL, look
@@ -36,7 +36,7 @@ DEEPEST = 12
 MAX_TABS = 7
 MAX_SENT = 10
 PERMISSION = "Files"
-FIELDS = {"start": ("Address",), "results": ("Address",), "page": ("Address", "Name", "Message")}
+FIELDS = {"start": ("Address",), "results": ("Address",), "page": ("Address", "Name", "Text")}
 _LINE = '<path d="{}" fill="none" stroke="currentColor" stroke-width="2.6" stroke-linecap="round" '
 _LINE += 'stroke-linejoin="round"/>'
 GLYPHS = {
@@ -103,7 +103,7 @@ class Browser(Part):
 def boot(rng: Random) -> Browser:
     """The web, three to four bookmarks of its front pages, and up to one download."""
     sites = build(rng)
-    fronts = [site.address for site in sites if "/" not in site.address]
+    fronts = [site.address for site in sites if site.title not in ARTICLES]
     files = [target[5:] for site in sites for _, target in site.links if target[:5] == "file:"]
     return Browser(
         sites,
@@ -174,7 +174,7 @@ def _page(data: Browser, frame: Frame) -> Elements:
     """What is below the address bar."""
     out: Elements = []
     if frame.page == "page" and (site := _site(data, frame)) and site.form:
-        for i, (name, glyph) in enumerate((("Name", "person"), ("Message", "page"))):
+        for i, (name, glyph) in enumerate((("Name", "person"), ("Text", "page"))):
             value, focused = frame.field(name), frame.focus == name
             out += field("browser", 2 + i, name, value, focused, glyph)
         return out + pill("browser", 4, "Send", "send", COLOR, "check")
@@ -257,7 +257,7 @@ def tap(data: Browser, stack: Stack, key: str) -> Reply[Browser]:
         case "load":
             return Reply(data, stack, (Toast("No app can show this"),))
     assert verb == "send", key
-    author, words = frame.field("Name").strip(), frame.field("Message").strip()
+    author, words = frame.field("Name").strip(), frame.field("Text").strip()
     if not author or not words:
         return Reply(data, stack, (Toast("Fill in both fields"),))
     return Reply(data.sending(frame.item, author, words), _clean(stack), (Toast("Message sent"),))

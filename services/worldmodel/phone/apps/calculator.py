@@ -103,7 +103,7 @@ def _display(frame: Frame) -> Elements:
     out: Elements = []
     for i, start in enumerate(range(0, min(len(entry), 2 * LINE), LINE)):
         box = (60, 280 + 110 * i, WIDTH - 120, 100)
-        out.append(text(f"calculator/entry-{i}", entry[start : start + LINE], box, "row"))
+        out.append(text(f"calculator/entry-{i}", entry[start : start + LINE], box, "end"))
     if result or not entry:
         shown = result or "0"
         tone = "big" if len(shown) <= 9 else "row"

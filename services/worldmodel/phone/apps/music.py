@@ -10,7 +10,7 @@ from random import Random
 from services.worldmodel.phone.app import App, Listing, Reply, ask, pop, push
 from services.worldmodel.phone.effects import Effect
 from services.worldmodel.phone.geometry import CELL_H, WIDTH, Element, centre
-from services.worldmodel.phone.look import BLUE, GREEN, INK, LOOK, ORANGE, PINK, RED, VIOLET
+from services.worldmodel.phone.look import BLUE, GREEN, INK, LOOK, ORANGE, PINK, RED, look
 from services.worldmodel.phone.state import Frame, Part, Stack
 from services.worldmodel.phone.widgets import (
     Elements,
@@ -246,14 +246,17 @@ def _player(data: Music) -> Elements:
     if song is None:
         return [text("music/empty", "Nothing to play", (80, 300, 920, 120), "body")]
     out = _row(song, 1)
-    track = (80, 2 * CELL_H + 80, WIDTH - 160, 14)
+    cover = (390, 2 * CELL_H + 10, 300, 300)
+    color = look(song.title)[0]
     width = (WIDTH - 160) * min(data.second, song.seconds) // song.seconds
-    done = (80, 2 * CELL_H + 80, max(14, width), 14)
+    done = (80, 3 * CELL_H + 100, max(14, width), 14)
+    line, top = (80, 3 * CELL_H + 106, WIDTH - 160, 3), 3 * CELL_H + 130
     out += [
-        Element("music/track", "track", "", track, centre(track), color="#C4C6D0"),
-        Element("music/done", "track", "", done, centre(done), color=VIOLET),
-        text("music/at", _clock(data.second), (80, 2 * CELL_H + 110, 300, 80), "sub"),
-        text("music/length", _clock(song.seconds), (WIDTH - 240, 2 * CELL_H + 110, 160, 80), "sub"),
+        Element("music/cover", "picture", "", cover, centre(cover), color=color, glyph="note"),
+        Element("music/line", "scrollbar", "", line, centre(line)),
+        Element("music/done", "scrollbar", "", done, centre(done)),
+        text("music/at", _clock(data.second), (80, top, 300, 80), "sub"),
+        text("music/length", _clock(song.seconds), (WIDTH - 280, top, 200, 80), "end"),
     ]
     out += button("music", 0, 4, "Previous", "previous", INK, "previous")
     if data.playing:

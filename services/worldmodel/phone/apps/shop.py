@@ -267,7 +267,7 @@ def _cart(data: Shop, frame: Frame) -> Elements:
         out.append(text("shop/empty", "Your cart is empty", (80, 300, 920, 120), "body"))
         return out
     out.append(_total(data))
-    return out + pill("shop", 8, "Checkout", "pay", COLOR, "cart")
+    return out + pill("shop", 8, "Pay", "pay", COLOR, "cart")
 
 
 def _total(data: Shop) -> Element:

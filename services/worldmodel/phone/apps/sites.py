@@ -38,7 +38,7 @@ def build(rng: Random) -> tuple[Site, ...]:
     files = rng.sample(FILES, 4)
     news = tuple(
         Site(
-            f"news{SUFFIX}/{name.lower()}",
+            f"{name.lower()}{SUFFIX}",
             name,
             (("Visitors", str(rng.randint(20, 900))), ("Day", f"{rng.randint(1, 28)} May")),
             (("Forum", f"forum{SUFFIX}"),),

@@ -14,7 +14,7 @@ def browser(phone: Phone, now: Browser, want: Browser) -> Action | None:
     if now.sent != want.sent[: len(now.sent)]:
         return GIVE_UP
     for message in want.sent[len(now.sent) :]:
-        words = {"Name": message.name, "Message": message.text}
+        words = {"Name": message.name, "Text": message.text}
         return visit(phone, message.address) or fill(phone, words, "send")
     wrong = {*now.bookmarks} ^ {*want.bookmarks}
     for address in sorted(wrong, key=lambda a: a != _here(phone)):
