@@ -60,10 +60,11 @@ def clear_way(task: Task, phone: Phone) -> Action | None:
 def repair(task: Task, phone: Phone) -> Action | None:
     """The next action that brings the data closer to `task.want`; None when it is there.
 
-    The app in front comes first, then the others in order.
+    The app in front comes first, then the others; what the task puts in order comes last.
     """
     wanted, current = dict(task.want), dict(task.current(phone))
-    for app in sorted(wanted, key=lambda name: name != phone.nav.front):
+    ranks = {app: rank for rank, app in enumerate(task.order)}
+    for app in sorted(wanted, key=lambda name: (ranks.get(name, -1), name != phone.nav.front)):
         action = REPAIRS.get(app, _hands_off)(phone, current[app], wanted[app])
         if action is not None:
             return action

@@ -36,6 +36,8 @@ class Task:
     """One task instance.
 
     `before` is the data that the episode starts from, `want` what it should be at the end.
+    `order` names apps that the expert puts right one after the other, because what it does
+    in the later ones depends on the earlier ones.
 
     `complexity` is the length of the expert's plan from the start, `finish` and `answer`
     not counted: the least number of taps, long presses, scrolls, typed texts, back and
@@ -55,6 +57,7 @@ class Task:
     answer: str | None = None
     answer_type: AnswerType = "text"
     feasible: bool = True
+    order: tuple[str, ...] = ()
     complexity: int = 0
 
     @property

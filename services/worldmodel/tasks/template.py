@@ -23,7 +23,8 @@ class Draft:
 
     `wordings` are equivalent sentences, one of which is chosen by the seed. `starts` are
     places to start at, chosen among evenly; without them the template's own rule decides.
-    `also` are further pages that have to be seen, each in an app of its own.
+    `also` are further pages that have to be seen, each in an app of its own. `order` is the
+    order in which apps have to be put right, where it matters.
     """
 
     wordings: tuple[str, ...]
@@ -35,6 +36,7 @@ class Draft:
     feasible: bool = True
     starts: tuple[Nav, ...] = ()
     also: tuple[Look, ...] = ()
+    order: tuple[str, ...] = ()
 
     @property
     def looks(self) -> tuple[Look, ...]:
@@ -77,6 +79,7 @@ class Template:
                     draft.answer,
                     draft.answer_type,
                     draft.feasible,
+                    draft.order,
                 )
             )
             if task.complexity > 0:

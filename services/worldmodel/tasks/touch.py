@@ -10,7 +10,7 @@ from services.worldmodel.phone.apps import APPS
 from services.worldmodel.phone.launcher import page_of
 from services.worldmodel.phone.screen import find
 from services.worldmodel.phone.state import HOME, RECENTS, Phone, Stack
-from wmkit.domain.actions import Action, Back, Finish, Home, LongPress, Scroll, Tap, Type
+from wmkit.domain.actions import Action, Back, Enter, Finish, Home, LongPress, Scroll, Tap, Type
 
 GIVE_UP = Finish("infeasible")
 
@@ -22,7 +22,8 @@ class Look:
     `to_end` wants its list scrolled to the end, `item` one row of it (by key) in view.
     `noted` is what is read there for use in a form later, or for a decision; without it the
     page is what the end of the episode depends on. `use` names the app that needs what was
-    noted: once its data is right the page is needed no more.
+    noted: once its data is right the page is needed no more. `typed` is a field of the page
+    below and what to enter there to get to a page that nothing leads to.
     """
 
     app: str
@@ -31,6 +32,7 @@ class Look:
     item: str = ""
     noted: str = ""
     use: str = ""
+    typed: tuple[str, str] = ("", "")
 
 
 def reach(phone: Phone, app: str, target: Stack) -> Action | None:
@@ -92,6 +94,17 @@ def fill(phone: Phone, words: dict[str, str], done: str = "save") -> Action:
     return press(phone, f"field:{wrong[0]}")
 
 
+def enter(phone: Phone, field: str, words: str) -> Action:
+    """Write words into a field of the page in front and submit them."""
+    frame = phone.frame()
+    assert frame is not None
+    if frame.focus != field:
+        return press(phone, f"field:{field}")
+    if frame.field(field) != words:
+        return Type(words, clear=frame.field(field) != "")
+    return Enter()
+
+
 def look_at(phone: Phone, look: Look) -> Action | None:
     """Open a page, and its list to the end where that is asked; None once it was seen.
 
@@ -100,7 +113,7 @@ def look_at(phone: Phone, look: Look) -> Action | None:
     stack = phone.nav.stack(look.app)
     seen = bool(stack) and path(stack) == path(look.stack) and not stack[-1].dialog
     if not seen:
-        return reach(phone, look.app, look.stack)
+        return _approach(phone, look)
     listing = APPS[look.app].listing(phone.of(look.app), stack[-1])
     if listing is None:
         return None
@@ -112,6 +125,15 @@ def look_at(phone: Phone, look: Look) -> Action | None:
         if not 0 <= row < listing.visible:
             return reach(phone, look.app, look.stack) or Scroll("up" if row < 0 else "down")
     return None
+
+
+def _approach(phone: Phone, look: Look) -> Action | None:
+    """By a key that leads to the page, else by typing."""
+    *_, below, page = (None, *look.stack)
+    at_door = below is not None and shows(phone, look.app, below.page, below.item)
+    if look.typed[0] and at_door and find(phone, APPS[look.app].door(page)) is None:
+        return enter(phone, *look.typed)
+    return reach(phone, look.app, look.stack)
 
 
 def shows(phone: Phone, app: str, page: str, item: str = "") -> bool:

@@ -36,7 +36,7 @@ DEEPEST = 12
 MAX_TABS = 7
 MAX_SENT = 10
 PERMISSION = "Files"
-FIELDS = {"start": ("Address",), "results": ("Address",), "page": ("Address", "Name", "Text")}
+FIELDS = {"start": ("Address",), "results": ("Address",), "page": ("Name", "Text", "Address")}
 _LINE = '<path d="{}" fill="none" stroke="currentColor" stroke-width="2.6" stroke-linecap="round" '
 _LINE += 'stroke-linejoin="round"/>'
 GLYPHS = {

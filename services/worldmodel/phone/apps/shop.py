@@ -1,7 +1,7 @@
 """Shop: a catalogue by category and by search, a cart with quantities, and orders.
 
 Prices are in cents. "Buy" is final: it turns the cart into an order that cannot be taken
-back. The gifts are parcels that look alike; opening one orders what is inside and closes the
+back. The gifts are five parcels that look alike; opening one orders what is inside and closes the
 others for good.
 """
 
@@ -194,7 +194,7 @@ def boot(rng: Random) -> Shop:
     shop = shop.saving(rng.choice(names), True)
     if rng.random() < 0.5:
         shop = replace(shop, orders=(Order((Line(stocked[0]),), shop.price(stocked[0])),))
-    return replace(shop, gifts=scatter(rng, rng.sample(stocked, 3)))
+    return replace(shop, gifts=scatter(rng, rng.sample(stocked, 5)))
 
 
 def title(_data: Shop, frame: Frame) -> str:

@@ -3,8 +3,8 @@
 from services.worldmodel.phone.apps.browser import NAME, Browser
 from services.worldmodel.phone.screen import find
 from services.worldmodel.phone.state import Frame, Phone
-from services.worldmodel.tasks.touch import GIVE_UP, fill, press, reach, shows
-from wmkit.domain.actions import Action, Enter, Type
+from services.worldmodel.tasks.touch import GIVE_UP, enter, fill, press, reach, shows
+from wmkit.domain.actions import Action
 
 START = (Frame("start"),)
 
@@ -52,18 +52,7 @@ def visit(phone: Phone, address: str) -> Action | None:
         return reach(phone, NAME, START)
     if find(phone, f"visit:{address}") is not None and not frame.focus:
         return press(phone, f"visit:{address}")
-    return typed(phone, address)
-
-
-def typed(phone: Phone, address: str) -> Action:
-    """Write an address into the address bar and go there."""
-    frame = phone.frame()
-    assert frame is not None
-    if frame.focus != "Address":
-        return press(phone, "field:Address")
-    if frame.field("Address") != address:
-        return Type(address, clear=frame.field("Address") != "")
-    return press(phone, "go") if frame.page == "page" else Enter()
+    return enter(phone, "Address", address)
 
 
 def _downloads(phone: Phone) -> Action | None:

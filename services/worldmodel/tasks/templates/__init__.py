@@ -2,17 +2,23 @@
 
 from services.worldmodel.tasks.template import Template
 from services.worldmodel.tasks.templates import (
+    browser,
+    calculator,
     calendar,
     clock,
     contacts,
+    cross,
     files,
     gallery,
     lookahead,
+    mail,
     messages,
     mixed,
+    music,
     notes,
     phone,
     settings,
+    shop,
 )
 
 TEMPLATES: dict[str, Template] = {
@@ -29,6 +35,12 @@ TEMPLATES: dict[str, Template] = {
         files,
         gallery,
         lookahead,
+        calculator,
+        music,
+        shop,
+        mail,
+        browser,
+        cross,
     )
     for template in module.TEMPLATES
 }
