@@ -1,46 +1,31 @@
-"""All templates, one module per app."""
+"""All templates: one line per module. A module may bring the repairs of an app along."""
 
+from importlib import import_module
+
+from services.worldmodel.tasks.repairs import REPAIRS
 from services.worldmodel.tasks.template import Template
-from services.worldmodel.tasks.templates import (
-    browser,
-    calculator,
-    calendar,
-    clock,
-    contacts,
-    cross,
-    files,
-    gallery,
-    lookahead,
-    mail,
-    messages,
-    mixed,
-    music,
-    notes,
-    phone,
-    settings,
-    shop,
+
+MODULES = (
+    "settings",
+    "clock",
+    "notes",
+    "contacts",
+    "mixed",
+    "phone",
+    "messages",
+    "calendar",
+    "files",
+    "gallery",
+    "lookahead",
+    "calculator",
+    "music",
+    "shop",
+    "mail",
+    "browser",
+    "cross",
 )
 
-TEMPLATES: dict[str, Template] = {
-    template.name: template
-    for module in (
-        settings,
-        clock,
-        notes,
-        contacts,
-        mixed,
-        phone,
-        messages,
-        calendar,
-        files,
-        gallery,
-        lookahead,
-        calculator,
-        music,
-        shop,
-        mail,
-        browser,
-        cross,
-    )
-    for template in module.TEMPLATES
-}
+TEMPLATES: dict[str, Template] = {}
+for _module in (import_module(f"{__name__}.{name}") for name in MODULES):
+    TEMPLATES |= {template.name: template for template in _module.TEMPLATES}
+    REPAIRS |= getattr(_module, "REPAIRS", {})
