@@ -28,4 +28,4 @@ MODULES = (
 TEMPLATES: dict[str, Template] = {}
 for _module in (import_module(f"{__name__}.{name}") for name in MODULES):
     TEMPLATES |= {template.name: template for template in _module.TEMPLATES}
-    REPAIRS |= getattr(_module, "REPAIRS", {})
+    REPAIRS.update(getattr(_module, "REPAIRS", {}))
