@@ -8,7 +8,7 @@ from textwrap import wrap
 
 from services.worldmodel.phone.app import App, Listing, Reply, ask, push
 from services.worldmodel.phone.apps.threads import Message, Messages, Thread, boot
-from services.worldmodel.phone.effects import Effect, Notify, Toast
+from services.worldmodel.phone.effects import Effect, Notify
 from services.worldmodel.phone.geometry import (
     CELL_H,
     CELL_W,
@@ -204,9 +204,7 @@ def tap(data: Messages, stack: Stack, key: str) -> Reply[Messages]:
             return Reply(data.opening(giver), push(stack, "gift", giver))
         case "mute":
             thread = _shown(data, frame)
-            muted = not thread.muted
-            toast = Toast(f"{thread.name} is {'muted' if muted else 'no longer muted'}")
-            return Reply(data.having(replace(thread, muted=muted)), stack, (toast,))
+            return Reply(data.having(replace(thread, muted=not thread.muted)), stack)
         case "confirm":
             return Reply(data.without(frame.dialog), ask(stack, ""))
         case _:

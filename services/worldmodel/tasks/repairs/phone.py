@@ -12,6 +12,10 @@ RECENTS = Frame("Recents")
 
 def phone(phone: Phone, now: Calls, want: Calls) -> Action | None:
     """Delete what has to go, block and unblock, then make the calls that are missing."""
+    left = want.placed - now.placed
+    kept = tuple(call for call in now.log if want.of(call.name))
+    if left < 0 or kept != want.log[: len(want.log) - left]:
+        return GIVE_UP
     frame = phone.frame()
     for name in now.names:
         if not want.of(name):
@@ -24,10 +28,7 @@ def phone(phone: Phone, now: Calls, want: Calls) -> Action | None:
             return GIVE_UP
         page = (RECENTS, Frame("history", name))
         return reach(phone, APP, page) or press(phone, "block")
-    made = len(now.log)
-    if now.log != want.log[:made] or want.placed - now.placed != len(want.log) - made:
-        return GIVE_UP
-    return _call(phone, now, want.log[made]) if made < len(want.log) else None
+    return _call(phone, now, want.log[-left]) if left else None
 
 
 def _call(phone: Phone, now: Calls, call: Call) -> Action:

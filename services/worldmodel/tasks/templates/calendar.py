@@ -134,7 +134,7 @@ def _next(rng: Random, phone: Phone, _seed: int) -> Draft:
     )
     title = calendar.events[i + 1].title
     look = Look(APP, (AGENDA,), item=f"open:{title}")
-    return Draft(words, phone.data, phone.data, look, title)
+    return Draft(words, phone.data, phone.data, look, title, "name")
 
 
 def _clear(rng: Random, phone: Phone, _seed: int) -> Draft:

@@ -173,7 +173,7 @@ def _size(rng: Random, phone: Phone, _seed: int) -> Draft:
         file.folder,
     )
     look = Look(APP, folder(file.folder), item=f"open:{file.name}")
-    return Draft(words, phone.data, phone.data, look, str(file.megabytes), "count")
+    return Draft(words, phone.data, phone.data, look, str(file.megabytes), "number")
 
 
 def _largest(rng: Random, phone: Phone, _seed: int) -> Draft:
@@ -190,7 +190,7 @@ def _largest(rng: Random, phone: Phone, _seed: int) -> Draft:
         place,
     )
     data = edited(phone.data, Files=files)
-    return Draft(words, data, data, Look(APP, folder(place), to_end=True), largest.name)
+    return Draft(words, data, data, Look(APP, folder(place), to_end=True), largest.name, "name")
 
 
 def _at_least(rng: Random, files: Files, place: str, count: int) -> Files:

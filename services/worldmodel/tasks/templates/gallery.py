@@ -181,7 +181,7 @@ def _album(rng: Random, phone: Phone, _seed: int) -> Draft:
         photo.name,
     )
     look = Look(APP, (PHOTOS, Frame("photo", photo.name)))
-    return Draft(words, phone.data, phone.data, look, photo.album)
+    return Draft(words, phone.data, phone.data, look, photo.album, "choice")
 
 
 def _if_favourite(rng: Random, phone: Phone, _seed: int) -> Draft:
@@ -250,7 +250,7 @@ def _recent(rng: Random, phone: Phone, _seed: int) -> Draft:
     )
     data = edited(phone.data, Gallery=start)
     look = Look(APP, (ROOT, Frame("album", album)))
-    return Draft(words, data, data, look, start.inside(album)[0].name)
+    return Draft(words, data, data, look, start.inside(album)[0].name, "name")
 
 
 TEMPLATES = (

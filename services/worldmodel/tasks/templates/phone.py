@@ -111,7 +111,7 @@ def _last_missed(rng: Random, phone: Phone, _seed: int) -> Draft:
         "Who is my latest missed call from?",
         "Whom did I miss?",
     )
-    return Draft(words, data, data, Look(APP, (RECENTS,), item=f"open:{name}"), name)
+    return Draft(words, data, data, Look(APP, (RECENTS,), item=f"open:{name}"), name, "name")
 
 
 def _count(rng: Random, phone: Phone, _seed: int) -> Draft:
