@@ -1,7 +1,7 @@
 """Typed answers: what counts as the same, and that a longer sentence never does."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.worldmodel.tasks.answers import normalise, same_answer
@@ -59,6 +59,7 @@ def test_another_answer_or_none_of_its_kind(kind, given, right):
     assert not same_answer(given, right, kind)
 
 
+@settings(deadline=None)
 @given(st.integers(-(10**6), 10**6), st.integers(0, 99))
 def test_money_is_a_number_of_cents(dollars, cents):
     text = f"{dollars}.{cents:02d}"
@@ -66,6 +67,7 @@ def test_money_is_a_number_of_cents(dollars, cents):
     assert not same_answer(text, f"{dollars}.{(cents + 1) % 100:02d}", "money")
 
 
+@settings(deadline=None)
 @given(
     st.text(max_size=30),
     st.sampled_from(["number", "money", "date", "name", "choice", "list", "time", "count"]),

@@ -11,6 +11,7 @@ from fractions import Fraction
 BY_ZERO = "Can't divide by 0"
 MALFORMED = "Format error"
 TOO_LARGE = "Too large"
+REASONS = (BY_ZERO, MALFORMED, TOO_LARGE)
 LIMIT = Fraction(10) ** 99
 PLACES = 10
 

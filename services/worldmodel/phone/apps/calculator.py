@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from services.worldmodel.phone.app import App, Listing, Reply, ask, pop, push
-from services.worldmodel.phone.apps.arithmetic import CannotCompute, canonical, evaluate, printed
+from services.worldmodel.phone.apps.arithmetic import (
+    REASONS,
+    CannotCompute,
+    canonical,
+    evaluate,
+    printed,
+)
 from services.worldmodel.phone.geometry import WIDTH, Element, cell, cell_box, square
 from services.worldmodel.phone.look import BLUE, INK, ORANGE, RED, SLATE
 from services.worldmodel.phone.state import Frame, Part, Stack
@@ -156,7 +162,7 @@ def _typed(frame: Frame, sign: str) -> str:
     if sign == "<":
         return entry[:-1]
     if result:
-        carries = sign in "+-×÷" and result[-1].isdigit()
+        carries = sign in "+-×÷" and result not in REASONS
         entry = result if carries else ""
     last = entry[-1:]
     if sign in "+×÷" and (not last or last == "("):
