@@ -50,6 +50,14 @@ def test_a_song_plays_on_while_one_waits(phone):
     assert press(paused, "resume").of("Music") == later.of("Music")
 
 
+def test_music_that_played_before_may_have_gone_on():
+    start = Music(SONGS, LISTS).starting("Comet")
+    later = replace(start, current="Ember", playing=False)
+    paused = replace(start, playing=False)
+    assert later.eased(start, paused).facts() == paused.facts()
+    assert later.eased(paused, paused).facts() != paused.facts()
+
+
 def test_next_previous_repeat_and_shuffle(phone):
     player = press(phone, "song:Paper")
     assert press(player, "next").of("Music").current == "Comet"

@@ -99,6 +99,12 @@ class Music(Part):
         """How far the music has come, and what would follow, is left out."""
         return replace(self, second=0, queue="")
 
+    def eased(self, start: "Music", want: "Music") -> "Music":
+        """Music that played from the start may have gone on to another song."""
+        if start.playing and start.current == want.current:
+            return replace(self, current=want.current)
+        return self
+
     def song(self, title: str) -> Song | None:
         """The song of that title."""
         return next((song for song in self.songs if song.title == title), None)
