@@ -72,7 +72,7 @@ def draw(data: Messages, stack: Stack) -> list[Element]:
                 out += field("messages", 1 + i, name, words, here, ("person", "page")[i])
         case "gifts":
             hint = (80, CELL_H + 60, WIDTH - 160, 120)
-            out.append(text("messages/hint", "You may open only one", hint, "body"))
+            out.append(text("messages/hint", "Each opens only once", hint, "body"))
             out += tiles("messages", (place for place, _ in data.gifts))
         case "gift":
             out += row("messages", 2, frame.item, sub="Gift opened")
