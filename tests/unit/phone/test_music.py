@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from services.worldmodel.phone import Phone, boot, elements, step, title
-from services.worldmodel.phone.apps.music import Music, Playlist, Song
+from services.worldmodel.phone.apps.songs import Music, Playlist, Song
 from services.worldmodel.phone.screen import find
 from tests.unit.phone.play import press
 from wmkit.domain.actions import LongPress, OpenApp, Type, Wait

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from services.worldmodel.phone import Phone, boot, elements, step, title
-from services.worldmodel.phone.apps.shop import Item, Line, Order, Shop, money
+from services.worldmodel.phone.apps.goods import Item, Line, Order, Shop, money
 from services.worldmodel.phone.screen import find
 from services.worldmodel.phone.tiles import key_of
 from tests.unit.phone.play import press

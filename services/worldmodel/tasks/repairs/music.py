@@ -1,6 +1,7 @@
 """Puts Music right: likes, playlists, and what plays how."""
 
-from services.worldmodel.phone.apps.music import NAME, Music
+from services.worldmodel.phone.apps.music import NAME
+from services.worldmodel.phone.apps.songs import Music
 from services.worldmodel.phone.state import Frame, Phone
 from services.worldmodel.tasks.touch import GIVE_UP, fill, press, reach, shows
 from wmkit.domain.actions import Action

@@ -1,6 +1,7 @@
 """Puts the Shop right: the cart, saved items, the gift, and orders, which are final."""
 
-from services.worldmodel.phone.apps.shop import CATALOGUE, CATEGORY, NAME, Shop
+from services.worldmodel.phone.apps.goods import CATALOGUE, CATEGORY, Shop
+from services.worldmodel.phone.apps.shop import NAME
 from services.worldmodel.phone.state import Frame, Phone
 from services.worldmodel.phone.tiles import key_of
 from services.worldmodel.tasks.touch import GIVE_UP, press, reach, shows

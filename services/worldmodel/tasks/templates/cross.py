@@ -8,12 +8,12 @@ from services.worldmodel.phone.apps.calculator import Calculator
 from services.worldmodel.phone.apps.calendar import Calendar, Event, day_name
 from services.worldmodel.phone.apps.clock import PRESETS, Clock
 from services.worldmodel.phone.apps.contacts import Contacts
+from services.worldmodel.phone.apps.goods import CATEGORY, Line, Order, Shop, money
 from services.worldmodel.phone.apps.mail import Mail
-from services.worldmodel.phone.apps.music import Music
 from services.worldmodel.phone.apps.notes import Notes
 from services.worldmodel.phone.apps.settings import Settings
-from services.worldmodel.phone.apps.shop import CATEGORY, Line, Order, Shop, money
 from services.worldmodel.phone.apps.sites import SUFFIX, Site
+from services.worldmodel.phone.apps.songs import Music
 from services.worldmodel.phone.apps.threads import Messages
 from services.worldmodel.phone.look import NAMES
 from services.worldmodel.phone.state import Frame, Phone

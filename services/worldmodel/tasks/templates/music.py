@@ -3,7 +3,8 @@
 from dataclasses import replace
 from random import Random
 
-from services.worldmodel.phone.apps.music import NAME, SONGS, Music
+from services.worldmodel.phone.apps.music import NAME
+from services.worldmodel.phone.apps.songs import SONGS, Music
 from services.worldmodel.phone.state import Frame, Phone
 from services.worldmodel.tasks.template import Draft, Template, change, wordings
 from services.worldmodel.tasks.touch import Look

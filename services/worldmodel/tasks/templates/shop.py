@@ -3,16 +3,8 @@
 from dataclasses import replace
 from random import Random
 
-from services.worldmodel.phone.apps.shop import (
-    CATALOGUE,
-    CATEGORY,
-    MAX_QUANTITY,
-    NAME,
-    Line,
-    Order,
-    Shop,
-    money,
-)
+from services.worldmodel.phone.apps.goods import CATALOGUE, CATEGORY, Line, Order, Shop, money
+from services.worldmodel.phone.apps.shop import MAX_QUANTITY, NAME
 from services.worldmodel.phone.state import Frame, Nav, Phone
 from services.worldmodel.tasks.task import edited
 from services.worldmodel.tasks.template import Draft, Template, change, wordings
