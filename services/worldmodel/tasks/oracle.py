@@ -65,6 +65,8 @@ def repair(task: Task, phone: Phone) -> Action | None:
     wanted, current = dict(task.want), dict(task.current(phone))
     ranks = {app: rank for rank, app in enumerate(task.order)}
     for app in sorted(wanted, key=lambda name: (ranks.get(name, -1), name != phone.nav.front)):
+        if current[app] == wanted[app]:
+            continue
         action = REPAIRS.get(app, _hands_off)(phone, current[app], wanted[app])
         if action is not None:
             return action
