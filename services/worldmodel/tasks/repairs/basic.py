@@ -1,11 +1,4 @@
-"""From an app's data as it is to the data as it should be: the next action, per app.
-
-One function per app: it compares the two and puts the first difference right, undoing side
-effects too. None means that nothing is left to do; what cannot be undone is given up.
-"""
-
-from collections.abc import Callable
-from typing import Any
+"""What to do next in Settings, Clock, Notes and Contacts."""
 
 from services.worldmodel.phone.apps.clock import Clock
 from services.worldmodel.phone.apps.contacts import Contacts
@@ -17,7 +10,7 @@ from services.worldmodel.tasks.touch import GIVE_UP, fill, press, reach
 from wmkit.domain.actions import Action
 
 
-def _settings(phone: Phone, now: Settings, want: Settings) -> Action | None:
+def settings(phone: Phone, now: Settings, want: Settings) -> Action | None:
     wrong = [name for name, on in want.toggles if now.on(name) != on]
     stack = phone.nav.stack("Settings")
     here = stack[-1].item if stack else ""
@@ -31,7 +24,7 @@ def _settings(phone: Phone, now: Settings, want: Settings) -> Action | None:
     return None
 
 
-def _clock(phone: Phone, now: Clock, want: Clock) -> Action | None:
+def clock(phone: Phone, now: Clock, want: Clock) -> Action | None:
     alarms, timer = (Frame("Alarms"),), (Frame("Timer"),)
     frame = phone.frame()
     if any(now.alarm(alarm.label) is None for alarm in want.alarms):
@@ -56,7 +49,7 @@ def _clock(phone: Phone, now: Clock, want: Clock) -> Action | None:
     return None
 
 
-def _notes(phone: Phone, now: Notes, want: Notes) -> Action | None:
+def notes(phone: Phone, now: Notes, want: Notes) -> Action | None:
     root = Frame("list")
     for note in now.notes:
         kept = want.note(note.title)
@@ -75,7 +68,7 @@ def _notes(phone: Phone, now: Notes, want: Notes) -> Action | None:
     return None
 
 
-def _contacts(phone: Phone, now: Contacts, want: Contacts) -> Action | None:
+def contacts(phone: Phone, now: Contacts, want: Contacts) -> Action | None:
     root = Frame("People")
     if now.calls != want.calls[: len(now.calls)]:
         return GIVE_UP
@@ -102,11 +95,3 @@ def _delete(phone: Phone, app: str, page: Stack) -> Action:
     if phone.nav.front == app and frame is not None and frame.dialog == page[-1].item:
         return press(phone, "confirm")
     return reach(phone, app, page) or press(phone, "delete")
-
-
-REPAIRS: dict[str, Callable[[Phone, Any, Any], Action | None]] = {
-    "Settings": _settings,
-    "Clock": _clock,
-    "Notes": _notes,
-    "Contacts": _contacts,
-}
