@@ -124,8 +124,8 @@ class WarmPage:
     async def _capture(self, width_px: int, height_px: int, image: ImageRequest) -> bytes:
         clip = {"x": 0, "y": 0, "width": width_px, "height": height_px, "scale": image.scale}
         options: dict[str, Any] = {"format": image.format, "clip": clip, "optimizeForSpeed": True}
-        if image.format == "jpeg":
-            options["quality"] = image.quality
+        if image.lossy_quality:
+            options["quality"] = image.lossy_quality
         answer = await self._session.send("Page.captureScreenshot", options)
         return base64.b64decode(answer["data"])
 

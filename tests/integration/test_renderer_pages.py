@@ -4,9 +4,11 @@ import base64
 import io
 import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
+from PIL import Image, ImageChops, ImageStat
 
 from services.renderer.engine import LocalRenderer, Request
 from tests.renderer_cases import EXPECTED, case, data, document, draw, pixels, renderer
@@ -146,14 +148,21 @@ async def test_a_page_serves_any_viewport_in_turn(drawing: LocalRenderer) -> Non
         assert picture.getextrema()[1] == (255, 255)
 
 
-async def test_jpeg_has_its_quality(drawing: LocalRenderer) -> None:
+@pytest.mark.parametrize("form", ["jpeg", "webp"])
+async def test_lossy_formats_have_their_quality(drawing: LocalRenderer, form: Any) -> None:
     html = document("<p style='font-size:200px'>Quality of pictures</p>")
-    sizes = []
+    exact = pixels(await draw(drawing, html, FULL))
+    sizes, faults = [], []
     for quality in (10, 90):
-        rendering = await draw(drawing, html, ImageRequest(format="jpeg", quality=quality))
-        assert data(rendering)[:3] == b"\xff\xd8\xff"
+        rendering = await draw(drawing, html, ImageRequest(format=form, quality=quality))
+        assert rendering.image is not None and rendering.image.format == form
+        with Image.open(io.BytesIO(data(rendering))) as picture:
+            assert (picture.format, picture.size) == (form.upper(), exact.size)
+        difference = ImageStat.Stat(ImageChops.difference(pixels(rendering), exact))
         sizes.append(len(data(rendering)))
+        faults.append(max(difference.mean))
     assert sizes[0] < sizes[1]
+    assert faults[1] < faults[0] < 5
 
 
 async def test_the_digest_names_bytes_that_lie_in_the_blob_store(drawing: LocalRenderer) -> None:
@@ -168,7 +177,14 @@ async def test_the_digest_names_bytes_that_lie_in_the_blob_store(drawing: LocalR
 
 
 @pytest.mark.parametrize(
-    "image", [FULL, ImageRequest(scale=0.15), ImageRequest(format="jpeg"), ImageRequest(scale=0.02)]
+    "image",
+    [
+        FULL,
+        ImageRequest(scale=0.15),
+        ImageRequest(format="jpeg"),
+        ImageRequest(format="webp"),
+        ImageRequest(scale=0.02),
+    ],
 )
 @pytest.mark.parametrize(
     ("html", "blank"),
@@ -282,6 +298,8 @@ async def test_pictures_in_the_document_are_waited_for(drawing: LocalRenderer) -
         (10, 10, ImageRequest(scale=0.01), "image.scale"),
         (1080, 2400, ImageRequest(scale=float("nan")), "image.scale"),
         (1080, 2400, ImageRequest(format="jpeg", quality=0), "image.quality"),
+        (1080, 2400, ImageRequest(format="webp", quality=101), "image.quality"),
+        (5000, 100, ImageRequest(format="webp", scale=3.5), "image.format"),
     ],
 )
 async def test_what_cannot_be_asked_for_is_the_callers_mistake(
