@@ -110,16 +110,18 @@ async def test_a_killed_renderer_ends_calls_typed_and_its_successor_answers(
 ) -> None:
     right = await right_digests(PAGES)
     where = {"WMR1_BLOBS": str(tmp_path), "WMR1_PORT": str(free_port()), "WMR1_PAGES": "2"}
-    async with service_process("renderer", **where) as (address, first):
-        async with RendererClient(address) as client:
-            calls = [client.render(html, 1080, 2400, SMALL) for html in PAGES]
-            found = await disturbed(list(calls), first.pid)
-            check(found, right)
-            assert any(isinstance(each, Unavailable) for each in found)
-            await first.wait()
-            async with service_process("renderer", **where):
-                again = [client.render(html, 1080, 2400, SMALL) for html in PAGES]
-                assert check(await disturbed(list(again)), right) == CALLS
+    async with (
+        service_process("renderer", **where) as (address, first),
+        RendererClient(address) as client,
+    ):
+        calls = [client.render(html, 1080, 2400, SMALL) for html in PAGES]
+        found = await disturbed(list(calls), first.pid)
+        check(found, right)
+        assert any(isinstance(each, Unavailable) for each in found)
+        await first.wait()
+        async with service_process("renderer", **where):
+            again = [client.render(html, 1080, 2400, SMALL) for html in PAGES]
+            assert check(await disturbed(list(again)), right) == CALLS
 
 
 @pytest.mark.parametrize("victim", ["browser", "renderer"])

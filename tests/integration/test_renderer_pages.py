@@ -205,6 +205,57 @@ async def test_blank_is_a_picture_of_nothing_that_was_not_meant(
     assert rendering.reason is (FailureReason.BLANK if blank else None)
 
 
+async def test_text_without_a_face_is_drawn_in_a_phones(drawing: LocalRenderer) -> None:
+    def text(style: str) -> str:
+        return document(f"<p style='font-size:90px;{style}'>The quick brown fox 0123</p>")
+
+    named = data(await draw(drawing, text("font-family:Roboto"), FULL))
+    for style in ("", "font-family:sans-serif", "font-family:Gone,sans-serif"):
+        assert data(await draw(drawing, text(style), FULL)) == named
+    for style in ("font-family:serif", "font-family:monospace"):
+        assert data(await draw(drawing, text(style), FULL)) != named
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("字", "漢"), ("한", "국"), ("か", "な"), ("ע", "מ"), ("م", "ع"), ("🙂", "🎉"), ("ก", "ข")],
+    ids=["Han", "Hangul", "Kana", "Hebrew", "Arabic", "emoji", "Thai"],
+)
+async def test_scripts_of_the_world_are_drawn_and_not_as_boxes(
+    drawing: LocalRenderer, one: str, other: str
+) -> None:
+    """Two characters that no font has look alike."""
+
+    async def drawn(text: str) -> Image.Image:
+        html = document(f"<p style='font-size:300px;margin:0'>{text}</p>")
+        return pixels(await draw(drawing, html, ImageRequest(scale=0.3)))
+
+    first, second, unknown = await drawn(one), await drawn(other), await drawn("\U0003fff0")
+    assert first.tobytes() != second.tobytes()
+    assert unknown.tobytes() not in (first.tobytes(), second.tobytes())
+    red, _, blue = first.split()
+    coloured = ImageChops.difference(red, blue).getbbox() is not None
+    assert coloured is (one == "🙂")
+
+
+async def test_text_from_right_to_left_begins_at_the_right_and_is_joined(
+    drawing: LocalRenderer,
+) -> None:
+    async def ink(text: str, direction: str) -> tuple[int, int, int, int]:
+        html = document(f"<p dir={direction} style='font-size:200px;margin:0'>{text}</p>")
+        picture = pixels(await draw(drawing, html, FULL)).convert("L")
+        box = picture.point(lambda value: 255 * (value < 128)).getbbox()
+        assert box is not None
+        return box
+
+    left, _, right, _ = await ink("שלום", "rtl")
+    assert left > 540 and right > 1000
+    assert (await ink("שלום", "ltr"))[2] < 800
+    # Letters of one word join and take less room than apart.
+    joined, apart = await ink("ببب", "rtl"), await ink("ب ب ب", "rtl")
+    assert joined[2] - joined[0] < (apart[2] - apart[0]) * 0.9
+
+
 async def test_elements_have_role_text_box_and_states(drawing: LocalRenderer) -> None:
     html = document(
         """
