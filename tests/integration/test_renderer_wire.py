@@ -6,7 +6,7 @@ import io
 import random
 import signal
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -94,66 +94,74 @@ async def test_a_callers_deadline_ends_the_drawing_and_frees_the_page(address: s
 
 
 class Watch(rpc.RendererServiceServicer):  # type: ignore[misc]
-    """A renderer that never answers and tells how long it might have taken."""
+    """A renderer that never answers and tells when a call was given up."""
 
     def __init__(self) -> None:
-        self.left_s: list[float] = []
-        self.cancelled = asyncio.Event()
+        self.calls = 0
+        self.begun, self.given_up = asyncio.Event(), asyncio.Event()
 
-    async def Render(self, _: pb.RenderRequest, context: Any) -> pb.RenderResponse:
-        self.left_s.append(context.time_remaining())
+    async def Render(self, _: pb.RenderRequest, __: Any) -> pb.RenderResponse:
+        self.calls += 1
+        self.begun.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            self.cancelled.set()
+            self.given_up.set()
             raise
         raise AssertionError
 
 
-@pytest.mark.parametrize("deadline_s", [3.0, 1.0])
-async def test_the_deadline_of_a_step_is_the_deadline_of_its_render(
-    tmp_path: Path, deadline_s: float
-) -> None:
-    watch = Watch()
+@asynccontextmanager
+async def world_before(watch: Watch, redis: RedisServer, folder: Path) -> AsyncIterator[str]:
+    """A world model whose renderer is `watch`, with an hour's patience of its own."""
 
     def register(server: Any) -> list[str]:
         rpc.add_RendererServiceServicer_to_server(watch, server)
         return [pb.DESCRIPTOR.services_by_name["RendererService"].full_name]
 
+    quick: dict[str, Any] = {"port": 0, "drain_pause_s": 0, "drain_grace_s": 0}
+    async with running(ServiceSettings(**quick), "renderer", register) as server:
+        settings = WorldModelSettings(
+            blobs=str(folder / "blobs"),
+            redis_url=redis.url,
+            renderer=server.address,
+            render_timeout_s=3600,
+            **quick,
+        )
+        resources = AsyncExitStack()
+        parts = worldmodel_registration(settings, resources)
+        async with running(settings, "worldmodel", parts, resources.aclose) as world:
+            yield world.address
+
+
+async def test_the_deadline_of_a_step_ends_its_render_when_nobody_else_waits_for_it(
+    tmp_path: Path,
+) -> None:
+    watch = Watch()
     redis = RedisServer(tmp_path).start()
     try:
-        async with running(
-            ServiceSettings(port=0, drain_pause_s=0, drain_grace_s=0), "renderer", register
-        ) as renderer:
-            settings = WorldModelSettings(
-                port=0,
-                blobs=str(tmp_path / "blobs"),
-                redis_url=redis.url,
-                renderer=renderer.address,
-                drain_pause_s=0,
-                drain_grace_s=0,
-                render_timeout_s=60,
-            )
-            resources = AsyncExitStack()
-            async with (
-                running(
-                    settings,
-                    "worldmodel",
-                    worldmodel_registration(settings, resources),
-                    resources.aclose,
-                ) as world,
-                WorldModelClient(world.address) as patient,
-                WorldModelClient(world.address, timeout_s=deadline_s) as hurried,
-            ):
-                task = TaskRef(template="settings_turn_on", seed=1)
-                state = (await patient.create_state(task)).state.state_id
-                with pytest.raises(DeadlineExpired):
-                    await hurried.step(state, OpenApp("Clock"), image=SMALL)
-                await watch.cancelled.wait()
+        async with (
+            world_before(watch, redis, tmp_path) as address,
+            WorldModelClient(address, timeout_s=3600) as patient,
+            WorldModelClient(address, timeout_s=1.0) as hurried,
+        ):
+            task = TaskRef(template="settings_turn_on", seed=1)
+            state = (await patient.create_state(task)).state.state_id
+            step = OpenApp("Clock")
+            waiting = asyncio.create_task(patient.step(state, step, image=SMALL))
+            await watch.begun.wait()
+            with pytest.raises(DeadlineExpired):
+                await hurried.step(state, step, image=SMALL)
+            assert not watch.given_up.is_set()
+            waiting.cancel()
+            await watch.given_up.wait()
+            watch.given_up.clear()
+            with pytest.raises(DeadlineExpired):
+                await hurried.step(state, step, image=SMALL)
+            await watch.given_up.wait()
     finally:
         redis.kill()
-    (left_s,) = watch.left_s
-    assert 0 < left_s <= deadline_s
+    assert watch.calls == 2
 
 
 async def test_a_stopped_renderer_draws_what_it_was_asked_for(tmp_path: Path) -> None:
