@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -79,6 +79,16 @@ async def disturbed(
     return found
 
 
+async def reached(call: Callable[[], Awaitable[object]]) -> None:
+    """Return when a call comes through to a process that has just been started."""
+    while True:
+        try:
+            await call()
+            return
+        except Unavailable:
+            continue
+
+
 def check(found: list[Image | Unavailable], right: list[str]) -> int:
     """None is lost, none is wrong; how many came through."""
     assert len(found) == len(right) == CALLS
@@ -120,6 +130,7 @@ async def test_a_killed_renderer_ends_calls_typed_and_its_successor_answers(
         assert any(isinstance(each, Unavailable) for each in found)
         await first.wait()
         async with service_process("renderer", **where):
+            await reached(lambda: client.render(PAGES[0], 1080, 2400, SMALL))
             again = [client.render(html, 1080, 2400, SMALL) for html in PAGES]
             assert check(await disturbed(list(again)), right) == CALLS
 
@@ -158,5 +169,6 @@ async def test_steps_survive_what_draws_their_pictures(
             # Without pictures the world goes on meanwhile.
             assert (await world.step(starts[0], Tap(Point(0.5, 0.5)))).state is not None
             async with service_process("renderer", **where):
+                await reached(lambda: world.step(starts[0], step, image=SMALL))
                 assert check(await disturbed(steps()), right) == CALLS
         assert world_process.returncode is None
