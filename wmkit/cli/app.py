@@ -151,7 +151,7 @@ def evaluate(
     run(checkpoint, recipe, n)
 
 
-@app.command(epilog="Example: wmr1 play clock_alarm_on --seed 7")
+@app.command(epilog="Example: wmr1 play clock_alarm_on --seed 7 --web")
 def play(
     task: Annotated[str, typer.Argument(help="A task template; wmr1 tasks lists them.")],
     seed: Annotated[int, typer.Option(min=0, help="Which instance of the task.")] = 0,
@@ -159,8 +159,19 @@ def play(
     save: Annotated[
         Path | None, typer.Option(help="Where the screens go as PNG; var/play by default.")
     ] = None,
+    web: Annotated[
+        bool, typer.Option("--web", help="In a page of this machine: tap, type and scroll.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the page; 0 takes a free one.")
+    ] = 8090,
 ) -> None:
-    """Do a task by hand in the terminal: see elements, act, imagine, hear the judge."""
+    """Do a task by hand, in the terminal or in a page: act, imagine, hear the judge."""
+    if web:
+        from wmkit.cli.web import play_web
+
+        play_web(task, seed, worldmodel, port)
+        return
     from wmkit.cli.play import play as run
 
     run(task, seed, worldmodel, save)
