@@ -29,7 +29,7 @@ class Tasks(Section):
     """Which task instances are trained on and which are held out."""
 
     templates: tuple[str, ...] = Field(min_length=1)
-    """Names of task templates; `wmr1 tasks` lists them."""
+    """Names of task templates; `wmr1 tasks list` lists them."""
     train_seeds: tuple[int, int] = (0, 1_000_000)
     """Half-open range [from, to) of the seeds that are trained on."""
     eval_seeds: tuple[int, int] = (3_000_000, 4_000_000)

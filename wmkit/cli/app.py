@@ -25,6 +25,9 @@ app.add_typer(judge_app, name="judge")
 app.add_typer(queue_app, name="queue")
 app.add_typer(trajectories_app, name="trajectories")
 
+tasks_app = typer.Typer(no_args_is_help=True, help="Tasks: list, generate, check, curate, count.")
+app.add_typer(tasks_app, name="tasks")
+
 TrainerAt = Annotated[
     str, typer.Option("--trainer", metavar="HOST:PORT", help="A trainer that is running.")
 ]
@@ -177,14 +180,6 @@ def play(
     run(task, seed, worldmodel, save)
 
 
-@app.command(epilog="Example: wmr1 tasks | grep clock")
-def tasks(worldmodel: WorldAt = "") -> None:
-    """List the task templates."""
-    from wmkit.cli.tasks import list_tasks
-
-    list_tasks(worldmodel)
-
-
 @app.command(epilog="Example: wmr1 doctor")
 def doctor() -> None:
     """Check what this machine has and say how to get what is missing; exit code 1 if it lacks."""
@@ -259,6 +254,81 @@ def runs_cancel(run_id: str, trainer: TrainerAt = NEAR_TRAINER) -> None:
     from wmkit.cli.training import cancel_run
 
     cancel_run(run_id, trainer)
+
+
+@tasks_app.command("list", epilog="Example: wmr1 tasks list | grep clock")
+def tasks_list(worldmodel: WorldAt = "") -> None:
+    """List the task templates."""
+    from wmkit.cli.tasks import list_tasks
+
+    list_tasks(worldmodel)
+
+
+@tasks_app.command(
+    "generate", epilog="Example: wmr1 tasks generate --split train -n 500 --out tasks.jsonl"
+)
+def tasks_generate(
+    templates: Annotated[
+        list[str] | None, typer.Argument(help="Only these templates; all by default.")
+    ] = None,
+    split: Annotated[str, typer.Option(help="train, or one of the held_out_ splits.")] = "train",
+    n: Annotated[int, typer.Option("-n", min=1, help="How many tasks.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Another draw.")] = 0,
+    to: Annotated[
+        Path | None, typer.Option("--out", help="A file; standard output by default.")
+    ] = None,
+) -> None:
+    """Write task instances as JSON lines: goal, template, seed, split, complexity."""
+    from wmkit.cli.tasks import generate
+
+    generate(templates or [], split, n, seed, to)
+
+
+@tasks_app.command("validate", epilog="Example: wmr1 tasks validate --all")
+def tasks_validate(
+    templates: Annotated[list[str] | None, typer.Argument(help="Templates to check.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Check every template.")] = False,
+    seeds: Annotated[int, typer.Option(min=2, help="Instances per template.")] = 25,
+    as_json: Annotated[bool, typer.Option("--json", help="The table as JSON.")] = False,
+) -> None:
+    """Check templates: the expert wins; doing nothing, giving up and chance do not."""
+    from wmkit.cli.tasks import validate
+
+    if not templates and not every:
+        raise typer.BadParameter("name templates, or --all")
+    validate(templates or [], seeds, as_json)
+
+
+@tasks_app.command("curate", epilog="Example: wmr1 tasks curate -n 200 --out hard.jsonl")
+def tasks_curate(
+    n: Annotated[int, typer.Option("-n", min=10, help="How many tasks.")] = 2000,
+    slip: Annotated[
+        float, typer.Option(min=0.01, max=0.9, help="How often the reference slips, per action.")
+    ] = 0.4,
+    tries: Annotated[int, typer.Option(min=8, help="Recorded tries per task.")] = 16,
+    seed: Annotated[int, typer.Option(min=0, help="Another draw.")] = 0,
+    to: Annotated[Path, typer.Option("--out", help="The file to write.")] = Path("curated.jsonl"),
+    check: Annotated[
+        int, typer.Option(min=0, help="Write nothing; measure so many curated tasks again.")
+    ] = 0,
+) -> None:
+    """Choose hard tasks: those that a named reference policy sometimes solves."""
+    from wmkit.cli.curation import curate, recheck
+
+    if check:
+        recheck(check, to if to.exists() else None)
+    else:
+        curate(n, slip, tries, seed, to)
+
+
+@tasks_app.command("stats", epilog="Example: wmr1 tasks stats --json")
+def tasks_stats(
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Count templates, apps, kinds, splits and curated tasks."""
+    from wmkit.cli.tasks import stats
+
+    stats(as_json)
 
 
 @dialect_app.command(
