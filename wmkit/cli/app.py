@@ -292,7 +292,7 @@ def tasks_validate(
     as_json: Annotated[bool, typer.Option("--json", help="The table as JSON.")] = False,
 ) -> None:
     """Check templates: the expert wins; doing nothing, giving up and chance do not."""
-    from wmkit.cli.tasks import validate
+    from wmkit.cli.validation import validate
 
     if not templates and not every:
         raise typer.BadParameter("name templates, or --all")
