@@ -16,6 +16,7 @@ from PIL import Image as Pillow
 
 from services.worldmodel.backends.base import Seeing
 from services.worldmodel.backends.code2world import Code2World
+from services.worldmodel.backends.degraded import Degraded, read_rates
 from services.worldmodel.backends.gworld import GWorld
 from services.worldmodel.backends.replay import Replay
 from services.worldmodel.backends.scripted import Scripted
@@ -77,6 +78,7 @@ def recorded() -> Replay:
 
 BACKENDS: dict[str, Callable[[Around], Any]] = {
     "scripted": lambda _: Scripted(),
+    "degraded": lambda _: Degraded(read_rates("stale=0.2,dropped=0.2,renamed=0.2,ignored=0.1")),
     "replay": lambda _: recorded(),
     "code2world": lambda around: Code2World(engine(around.server)),
     "gworld": lambda around: GWorld(engine(around.server)),

@@ -1,5 +1,6 @@
 """A phone as HTML: one absolutely placed `div` per element, no script, nothing remote."""
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from services.worldmodel.phone.apps import APPS
+from services.worldmodel.phone.geometry import Element
 from services.worldmodel.phone.glyphs import GLYPHS, svg
 from services.worldmodel.phone.screen import elements, theme, title
 from services.worldmodel.phone.state import Phone
@@ -32,17 +34,18 @@ def _glyphs() -> dict[str, Markup]:
     return own | GLYPHS
 
 
-def html(phone: Phone) -> str:
+def html(phone: Phone, drawn: Sequence[Element] | None = None) -> str:
     """The screen in the HTML contract: everything visible in `div#render-target`, in px.
 
     Every element carries `data-id` and `data-role`; what can be checked `data-checked`.
+    `drawn` takes the place of the phone's own elements.
     """
     dark, font_percent = theme(phone)
     return _template().render(
         title=title(phone),
         dark=dark,
         font=f"{font_percent / 100:g}",
-        elements=elements(phone),
+        elements=elements(phone) if drawn is None else drawn,
         glyphs=_glyphs(),
         shown=SHOWN,
     )
