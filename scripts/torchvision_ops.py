@@ -32,8 +32,7 @@ class _BeforeTorchvision(MetaPathFinder):
 def _declare() -> None:
     import torch
 
-    make: Any = torch.library.Library
-    library = make("torchvision", "FRAGMENT")
+    library: Any = torch.library.Library("torchvision", "FRAGMENT")  # type: ignore[no-untyped-call]
     for operator in OPERATORS:
         if not hasattr(torch.ops.torchvision, operator):
             library.define(operator + SCHEMA)

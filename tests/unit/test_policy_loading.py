@@ -100,7 +100,7 @@ def test_adapters_that_do_not_fit_change_nothing(
     narrow = tensors | {name: tensors[name][:, :-1].clone()}
     spoiled = tensors | {name: tensors[name] * torch.nan}
     lonely = {n: t for n, t in tensors.items() if n != name.replace("lora_A", "lora_B")}
-    strange = tensors | {name.replace("q_proj", "z_proj"): tensors[name]}
+    strange = tensors | {name.replace("q_proj", "z_proj"): tensors[name].clone()}
     cases = [
         (serialize(tensors), "without its adapter_config.json"),
         (serialize(tensors, {"adapter_config": "{"}), "cannot be read"),
