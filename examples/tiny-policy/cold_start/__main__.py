@@ -94,7 +94,12 @@ def main() -> None:
         pngs = asyncio.run(render(phones, lambda: progress.advance(drawing)))
 
         fixed = phrases()
-        everything = [*examples.demonstrations, *examples.pointing, *examples.reading]
+        everything = [
+            *examples.demonstrations,
+            *examples.looking_ahead,
+            *examples.pointing,
+            *examples.reading,
+        ]
         if args.continue_from:
             loaded = load(args.continue_from)
             tokenizer, model = loaded.tokenizer, loaded.model
@@ -127,7 +132,11 @@ def main() -> None:
             progress.update(training, completed=schedule(step), note=f"step {step} {note}")
             if step % 200 == 0:
                 sample = check.demonstrations[:256]
-                console.print(f"step {step}: exact on held-out steps {trainer.exact(sample):.3f}")
+                ahead = check.looking_ahead[:128]
+                console.print(
+                    f"step {step}: exact on held-out steps {trainer.exact(sample):.3f}, "
+                    f"before blank tiles {trainer.exact(ahead):.3f}"
+                )
 
         mature = args.continue_from is not None
         trainer.train(corpus, args.learning_rate, schedule, report, mature=mature)
