@@ -31,7 +31,7 @@ from wmkit.modeling.images import ImageEncoder
 # Far from every seed that the demo trains or evaluates on.
 TRAIN_SEEDS = 1_000_000
 CHECK_SEEDS = 2_000_000
-VOCABULARY = 700
+VOCABULARY = 800
 
 
 def phrases() -> list[str]:
@@ -45,6 +45,8 @@ def phrases() -> list[str]:
     for action in (
         act.Scroll("up"),
         act.Scroll("down"),
+        act.Scroll("left"),
+        act.Scroll("right"),
         act.Back(),
         act.Home(),
         act.Finish("success"),

@@ -51,10 +51,9 @@ VIEW = View(screen_px=(1080, 2400), model_px=(128, 320))
 DIALECT = dialects.get("wmr1_android")
 SPEC = EpisodeSpec(dialect="wmr1_android", prompt="compact", history=1, max_calls_per_thought=1)
 COLUMNS, ROWS = 4, 10
-# The label of the cell that is pointed at; the role of things that show no word; how many
-# phones with such things go with one phone of each skill.
-POINTER = "<|box_start|>"
-BLANK = "tile"
+# The label of the cell that is pointed at, that of a cell with a wordless tile, and how many
+# phones with such tiles go with one phone of each skill.
+POINTER, TILE = "<|box_start|>", "tile"
 LOOK_AHEAD_PHONES = 8
 
 
@@ -117,10 +116,15 @@ def _blank(phone: Phone, action: act.Action) -> list[Element]:
     if not isinstance(action, act.Tap):
         return []
     hit = [e for e in elements(phone) if e.clickable and _covers(e, action.point)]
-    if not hit or hit[-1].role != BLANK:
+    if not hit or not _is_tile(hit[-1]):
         return []
-    alike = [e for e in elements(phone) if e.clickable and e.role == BLANK]
+    alike = [e for e in elements(phone) if _is_tile(e)]
     return sorted(alike, key=lambda e: (e.at.y, e.at.x))
+
+
+def _is_tile(element: Element) -> bool:
+    """Whether it can be tapped and shows no word that says what that does."""
+    return element.clickable and element.key.startswith("tile:")
 
 
 def _look_ahead(
@@ -283,9 +287,11 @@ def labels(phone: Phone) -> list[str]:
     for column in range(1, COLUMNS):
         out[column] = title(phone)
     for element in elements(phone):
-        if not (element.clickable and element.text):
-            continue
         column, row = int(element.at.x * COLUMNS), int(element.at.y * ROWS)
+        if _is_tile(element):
+            out[row * COLUMNS + column] = TILE
+        if not (element.text and (element.clickable or element.role == "row")):
+            continue
         out[row * COLUMNS + column] = element.text
         if element.checked is not None and element.role in ("row", "switch"):
             out[row * COLUMNS + COLUMNS - 1] = "on" if element.checked else "off"
