@@ -10,6 +10,7 @@ document paints nothing at all, or text that cannot be seen, is a page that went
 """
 
 import io
+from typing import cast
 
 from PIL import Image
 
@@ -18,6 +19,8 @@ from services.renderer.page import Drawn
 # A uniform picture of n pixels takes less than this, in any format; most others more.
 _BYTES_PER_PX = 1 / 40
 _BYTES_OF_HEADERS = 2_000
+# JPEG and WebP give one colour back as a few neighbouring ones.
+_CODING_NOISE = 8
 
 
 def is_blank(drawn: Drawn) -> bool:
@@ -26,7 +29,8 @@ def is_blank(drawn: Drawn) -> bool:
 
 
 def is_uniform(data: bytes) -> bool:
-    """Whether all pixels of an encoded picture are equal; False for no picture.
+    """Whether all pixels of an encoded picture are equal, as far as its format keeps them so;
+    False for no picture.
 
     Only pictures that are small for their size are decoded, so that the usual answer is free.
     """
@@ -38,4 +42,6 @@ def is_uniform(data: bytes) -> bool:
         # The last column and row hold a part of a pixel where the scale leaves a remainder.
         whole = (0, 0, max(picture.width - 1, 1), max(picture.height - 1, 1))
         bands = picture.convert("RGB").crop(whole).split()
-        return all(len(set(band.getextrema())) == 1 for band in bands)
+        slack = 0 if picture.format == "PNG" else _CODING_NOISE
+        extremes = (cast(tuple[int, int], band.getextrema()) for band in bands)
+        return all(high - low <= slack for low, high in extremes)

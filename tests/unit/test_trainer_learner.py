@@ -440,9 +440,11 @@ def test_an_all_failed_group_has_no_gradient_when_gated_and_one_under_paper(
 
 
 def test_a_sample_that_is_longer_than_the_context_is_named(tmp_path: Path) -> None:
-    learner = Learner(recipe(tiny_checkpoints.make(tmp_path)))
+    longest = len(
+        make_samples(checkpoint.load(tiny_checkpoints.make(tmp_path / "wide")))[-1].token_ids
+    )
+    learner = Learner(recipe(tiny_checkpoints.make(tmp_path / "tight", context=longest - 1)))
     samples = make_samples(learner.loaded)
-    learner.model.config.text_config.max_position_embeddings = len(samples[-1].token_ids) - 1
     with pytest.raises(BadSample, match=r"episode-2 step 1 has \d+ tokens, the model takes \d+"):
         learner.update(samples, IMAGES)
 

@@ -165,9 +165,7 @@ def train(
         }
     )
     samples = [s for i, e in enumerate(episodes) for s in samples_of(e, 1.0 - i)]
-    learner = Learner(recipe)
-    learner.model.config.text_config.max_position_embeddings = 4096
-    return learner.update(samples, images)
+    return Learner(recipe).update(samples, images)
 
 
 def assert_reached_the_loss(
@@ -225,7 +223,7 @@ async def test_an_episode_with_imagined_calls_and_a_truncated_history(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    folder = tiny_checkpoints.make(tmp_path, family)
+    folder = tiny_checkpoints.make(tmp_path, family, context=4096)
     blobs = MemoryBlobs()
     world = FakeWorldModel(moves, blobs=blobs)
     policy = Recorder(Scripted(checkpoint.load(folder), blobs, SCRIPT))
@@ -272,7 +270,7 @@ async def test_sampled_episodes_reach_the_loss_as_they_were_sampled(
     monkeypatch: pytest.MonkeyPatch,
     engine_of: Callable[[Path], Any],
 ) -> None:
-    folder = tiny_checkpoints.make(tmp_path)
+    folder = tiny_checkpoints.make(tmp_path, context=4096)
     blobs = MemoryBlobs()
     updates: Any = None  # weights are never updated here
     policy = Recorder(LocalPolicy(await engine_of(folder), blobs, updates))

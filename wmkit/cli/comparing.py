@@ -56,7 +56,10 @@ def compared(folders: Sequence[Path]) -> Iterator[Row]:
     yield "iterations", [str(summary.get("iterations", "")) for summary in summaries]
     for name in ("before", "after"):
         yield name, [_rate(summary.get(name)) for summary in summaries]
-    yield "after against before, paired", [_difference(summary.get("improvement")) for summary in summaries]
+    yield (
+        "after against before, paired",
+        [_difference(summary.get("improvement")) for summary in summaries],
+    )
     yield "held-out, paired with the first", _against_first(folders)
     yield "world-model calls", [_calls(summary.get("transitions")) for summary in summaries]
     lines = [_metrics(folder) for folder in folders]

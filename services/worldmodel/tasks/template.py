@@ -46,20 +46,24 @@ class Draft:
 
 @dataclass(frozen=True)
 class Template:
-    """`draft` gets a random source, a fresh phone and the seed (for exact halves)."""
+    """`draft` gets a random source, a fresh phone and the seed (for exact halves).
+
+    `plain` keeps to plain phones, for policies that have seen no others.
+    """
 
     name: str
     apps: tuple[str, ...]
     kind: Kind
     draft: Callable[[Random, Phone, int], Draft]
+    plain: bool = False
 
     @property
     def varied(self) -> bool:
         """Whether its phones differ in theme, text size, notifications and interruptions.
 
-        Tasks of the first four apps are played on plain phones, all others on varied ones.
+        Tasks of the first four apps are played on plain phones, most others on varied ones.
         """
-        return not set(self.apps) <= set(ELSEWHERE)
+        return not (self.plain or set(self.apps) <= set(ELSEWHERE))
 
     def make(self, seed: int) -> Task:
         """The task of a seed: same seed, same task, on every machine."""

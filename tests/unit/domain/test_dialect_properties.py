@@ -243,13 +243,18 @@ KINDS = [
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_time_to_read_grows_linearly(kind: str) -> None:
-    """200,000 characters take at most 25 times as long as 10,000, in the thread's own time."""
-    short, long = (kind * (n // len(kind) + 1) for n in (10_000, 200_000))
+    """200,000 characters take at most 25 times as long as 10,000, in the thread's own time.
+
+    A busy neighbour slows a round down; what grows faster than the text does so in every round.
+    """
+    text = kind * (200_000 // len(kind) + 1)
     for read in (parse_thought, *(partial(parse, dialects.get(n)) for n in dialects.NAMES)):
-        at_short, at_long = (
-            fastest(read, text[:n]) for text, n in ((short, 10_000), (long, 200_000))
-        )
-        assert at_long <= 25 * at_short, (read, at_short, at_long)
+        ratios = []
+        for _ in range(4):
+            ratios.append(fastest(read, text[:200_000]) / fastest(read, text[:10_000]))
+            if ratios[-1] <= 25:
+                break
+        assert min(ratios) <= 25, (read, ratios)
 
 
 def parse(dialect: dialects.Dialect, text: str) -> None:

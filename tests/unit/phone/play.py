@@ -73,3 +73,9 @@ def phones(draw: st.DrawFn) -> Phone:
     front = draw(st.sampled_from([HOME, RECENTS, *(name for name, _ in stacks)]))
     shade = draw(st.booleans()) and draw(st.booleans())
     return replace(phone, nav=Nav(front, tuple(stacks), shade=shade))
+
+
+def calm(phone: Phone) -> Phone:
+    """The phone without the interruptions that are to come or in front."""
+    system, nav = replace(phone.system, due=()), replace(phone.nav, popup="")
+    return replace(phone, system=system, nav=nav)

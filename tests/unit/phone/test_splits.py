@@ -19,10 +19,11 @@ DEMO = (
     "settings_turn_on", "settings_turn_off", "settings_timeout", "clock_alarm_on",
     "clock_alarm_off", "clock_delete_alarm", "clock_timer", "notes_pin", "notes_unpin",
     "notes_delete", "contacts_star", "contacts_unstar", "contacts_call", "contacts_delete",
+    "phone_speed_dial",
 )  # fmt: skip
 
 
-def test_what_the_demo_trains_on_is_for_training() -> None:
+def test_what_the_tiny_policy_learns_is_for_training() -> None:
     assert {split_of_template(TEMPLATES[name]) for name in DEMO} == {"train"}
 
 

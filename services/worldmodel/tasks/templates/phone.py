@@ -152,7 +152,7 @@ def _if_missed(rng: Random, phone: Phone, _seed: int) -> Draft:
 
 
 TEMPLATES = (
-    Template("phone_speed_dial", (APP,), "look_ahead", _speed_dial),
+    Template("phone_speed_dial", (APP,), "look_ahead", _speed_dial, plain=True),
     Template("phone_call_back", (APP,), "list", _call_back),
     Template("phone_call_again", (APP,), "list", _call_again),
     Template("phone_dial", (APP,), "form", _dial),
