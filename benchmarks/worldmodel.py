@@ -1,12 +1,21 @@
 """Steps per second of the world-model service, against a bare gRPC echo in the same run.
 
-    python benchmarks/worldmodel.py [--steps 3000] [--concurrency 32] [--seed 0] [--rounds 3]
+    python benchmarks/worldmodel.py [--steps 3000] [--concurrency 32] [--seed 0] [--rounds 5]
 
-Starts its own redis-server, the service and the echo, each a process of its own, and prints
-JSON. The echo answers with a message of the same size and does nothing else. No pictures.
-Every phase is played `--rounds` times in turn with the echo, and medians are kept. Beside
-steps per second stands the server's own CPU time per step, which other work on the machine
-disturbs less (Linux only).
+Starts its own redis-server, renderer, service and echo, each a process of its own, and writes
+benchmarks/results/worldmodel.json. In turn, round after round:
+
+    echo        a bare `grpc.aio` server that answers with a message of the same size as the
+                service does, and does nothing else; same client, same calls in flight
+    uncached, cached, from_redis
+                steps of the scripted phone without pictures; the last in a fresh process
+    renderer    `--pages` screens asked of the renderer in one BatchRender, nothing remembered
+    pictured    as many steps in one BatchStep that lead to just these screens, with pictures
+
+`cached_step_vs_echo` and `batch_vs_renderer` are medians over the rounds of a ratio taken inside
+one round, so that other work on the machine falls on both sides. Beside steps per second stands
+the server's own CPU time per step (Linux only). `scripted_per_s` are transitions with their
+state ids in this process, without HTML, on one core. About a minute on two idle cores.
 """
 
 import argparse
@@ -34,33 +43,32 @@ from services.worldmodel import phone, tasks
 from services.worldmodel.backends.scripted import Scripted
 from services.worldmodel.states import state_name
 from wmkit import convert
+from wmkit.clients import StepCall, WorldModelClient
+from wmkit.clients.renderer import Page, RendererClient
 from wmkit.domain.actions import Action, Back, Home, OpenApp, Recents, Scroll, Tap
 from wmkit.domain.screen import Point
+from wmkit.domain.tasks import TaskRef
+from wmkit.domain.transition import ImageRequest, Rendering, Transition
 
 TEMPLATE = "settings_turn_on"
+IMAGE = ImageRequest("bytes")
+RESULT = Path(__file__).parent / "results" / "worldmodel.json"
 
 
 class Echo(rpc.WorldModelServiceServicer):  # type: ignore[misc]
-    """Answers every step with the same full-sized message."""
+    """Answers every step with the same message, one that the service has given."""
 
-    response = pb.StepResponse(
-        outcome=pb.OUTCOME_CHANGED,
-        state=pb.State(
-            state_id="0" * 64,
-            screen_id="0" * 64,
-            backend="scripted",
-            revision="scripted-0000000000000000",
-            payload_digest="0" * 64,
-        ),
-    )
+    def __init__(self, response: pb.StepResponse) -> None:
+        self._response = response
 
     async def Step(self, request: pb.StepRequest, _: Any) -> pb.StepResponse:
-        return self.response
+        return self._response
 
 
-async def echo() -> None:
+async def echo(response: bytes) -> None:
     server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
-    rpc.add_WorldModelServiceServicer_to_server(Echo(), server)
+    servicer = Echo(pb.StepResponse.FromString(response))
+    rpc.add_WorldModelServiceServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     print(json.dumps({"event": "serving", "address": f"127.0.0.1:{port}"}), file=sys.stderr)
@@ -191,14 +199,26 @@ async def redis(folder: Path) -> AsyncIterator[str]:
         await child.wait()
 
 
-async def measure(steps: int, concurrency: int, seed: int, rounds: int) -> dict[str, Any]:
+async def measure(
+    steps: int, concurrency: int, seed: int, rounds: int, pages: int
+) -> dict[str, Any]:
     phases = {name: Phase() for name in ("echo", "uncached", "cached", "from_redis")}
+    pictured: dict[str, list[float]] = {"renderer": [], "pictured": []}
     words = (sys.executable, "-m", "services.worldmodel")
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         url = await stack.enter_async_context(redis(folder))
-        bare = await stack.enter_async_context(process(sys.executable, __file__, "--echo"))
-        service = {"WMR1_REDIS_URL": url, "WMR1_BLOBS": str(folder / "blobs"), "WMR1_PORT": "0"}
+        blobs = {"WMR1_BLOBS": str(folder / "blobs"), "WMR1_PORT": "0"}
+        renderer = await stack.enter_async_context(
+            process(sys.executable, "-m", "services.renderer", WMR1_PICTURE_CACHE_MB="0", **blobs)
+        )
+        service = {"WMR1_REDIS_URL": url, "WMR1_RENDERER": renderer.address, **blobs}
+        async with process(*words, **service) as server:
+            answer = await an_answer(server)
+        size = len(answer)
+        bare = await stack.enter_async_context(
+            process(sys.executable, __file__, "--echo", answer.hex())
+        )
         for turn in range(rounds):
             actions = [convert.action_to_pb(a) for a in random_actions(steps, seed + turn)]
             chains = [actions[i::concurrency] for i in range(concurrency)]
@@ -208,7 +228,85 @@ async def measure(steps: int, concurrency: int, seed: int, rounds: int) -> dict[
                     await play(at, starts, chains, phases[name])
             async with process(*words, **service) as server:
                 await play(server, starts, chains, phases["from_redis"])
-    return {name: phase.summary(phases["echo"]) for name, phase in phases.items()}
+                await draw(server, renderer, pages, seed + turn, turn % 2 == 0, pictured)
+    ratios = {
+        "cached_step_vs_echo": by_round(phases["cached"].rates, phases["echo"].rates),
+        "batch_vs_renderer": by_round(pictured["pictured"], pictured["renderer"]),
+    }
+    return {
+        "ratios": ratios,
+        "answer_bytes": size,
+        **{name: phase.summary(phases["echo"]) for name, phase in phases.items()},
+        **{f"{name}_per_s": statistics.median(rates) for name, rates in pictured.items()},
+    }
+
+
+def by_round(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]
+    return round(statistics.median(ratios), 3)
+
+
+async def an_answer(server: Server) -> bytes:
+    """A cached step's answer, encoded."""
+    (state,) = await create(server, 1, 0)
+    async with grpc.aio.insecure_channel(server.address) as channel:
+        stub = rpc.WorldModelServiceStub(channel)
+        request = pb.StepRequest(
+            state_id=state,
+            action=convert.action_to_pb(OpenApp("Clock")),
+            purpose=pb.PURPOSE_COMMIT,
+        )
+        await stub.Step(request)
+        data: bytes = (await stub.Step(request)).SerializeToString()
+        return data
+
+
+async def draw(
+    server: Server,
+    renderer: Server,
+    count: int,
+    seed: int,
+    renderer_first: bool,
+    rates: dict[str, list[float]],
+) -> None:
+    """Screens per second: steps that lead to `count` different ones, and these ones bare."""
+    chosen, calls = looks(count, seed), []
+    async with WorldModelClient(server.address) as world, RendererClient(renderer.address) as bare:
+        for key, (ref, action, _) in enumerate(chosen):
+            state = (await world.create_state(ref)).state
+            calls.append(StepCall(str(key), state.state_id, action, image=IMAGE))
+
+        async def steps() -> int:
+            found = [answer async for _, answer in world.batch_step(calls)]
+            return sum(isinstance(a, Transition) and a.image is not None for a in found)
+
+        async def renders() -> int:
+            asked = [Page(str(k), html, 1080, 2400, IMAGE) for k, (*_, html) in enumerate(chosen)]
+            found = [answer async for _, answer in bare.batch_render(asked)]
+            return sum(isinstance(a, Rendering) and a.image is not None for a in found)
+
+        both = (("renderer", renders), ("pictured", steps))
+        for name, work in both if renderer_first else both[::-1]:
+            begin = time.perf_counter()
+            drawn = await work()
+            rates[name].append(drawn / (time.perf_counter() - begin))
+            if drawn != count:
+                raise SystemExit(f"{name} drew {drawn} of {count} screens")
+
+
+def looks(count: int, seed: int) -> list[tuple[TaskRef, Action, str]]:
+    """First steps of tasks that lead to screens of which no two look the same."""
+    scripted, seen = Scripted(), set()
+    out: list[tuple[TaskRef, Action, str]] = []
+    for number in range(seed * 100_000, seed * 100_000 + 50 * count):
+        ref, action = TaskRef(template=TEMPLATE, seed=number), random_actions(1, number)[0]
+        _, start = scripted.start(ref)
+        html = scripted.html(phone.step(start, scripted.snap(action)))
+        if html not in seen and len(out) < count:
+            seen.add(html)
+            out.append((ref, action, html))
+    assert len(out) == count, "too few different screens"
+    return out
 
 
 async def create(server: Server, count: int, seed: int) -> list[str]:
@@ -228,25 +326,35 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--concurrency", type=int, default=32)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--echo", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--pages", type=int, default=64)
+    parser.add_argument("--echo", default="", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.echo:
-        asyncio.run(echo())
+        asyncio.run(echo(bytes.fromhex(chosen.echo)))
         return
-    bare = asyncio.run(in_process(random_actions(chosen.steps, chosen.seed)))
-    figures = asyncio.run(measure(chosen.steps, chosen.concurrency, chosen.seed, chosen.rounds))
+    scripted = asyncio.run(in_process(random_actions(chosen.steps, chosen.seed)))
+    figures = asyncio.run(
+        measure(chosen.steps, chosen.concurrency, chosen.seed, chosen.rounds, chosen.pages)
+    )
     about = {
         "steps": chosen.steps,
         "concurrency": chosen.concurrency,
         "seed": chosen.seed,
+        "rounds": chosen.rounds,
+        "pages": chosen.pages,
         "python": platform.python_version(),
         "grpc": grpc.__version__,
         "cpus": os.cpu_count(),
         "machine": platform.machine(),
-        "rounds": chosen.rounds,
     }
-    print(json.dumps({**about, "in_process_steps_per_s": round(bare), **figures}, indent=2))
+    ratios = figures.pop("ratios")
+    text = json.dumps(
+        {"ratios": ratios, "scripted_per_s": round(scripted), **about, **figures}, indent=2
+    )
+    RESULT.parent.mkdir(exist_ok=True)
+    RESULT.write_text(text + "\n")
+    print(text)
 
 
 if __name__ == "__main__":

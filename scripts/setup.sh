@@ -19,14 +19,8 @@ find_python() {
   done
 }
 
-find_browser() {
-  local name
-  for name in ${WMR1_BROWSER:-chromium-headless-shell chromium chromium-browser google-chrome}; do
-    if have "$name"; then echo "$name"; return; fi
-  done
-  compgen -G "${PLAYWRIGHT_BROWSERS_PATH:-$HOME/.cache/ms-playwright}/chromium_headless_shell-*" ||
-    compgen -G "$HOME/Library/Caches/ms-playwright/chromium_headless_shell-*" || true
-}
+# The renderer's own search, so that what is found here is found there.
+find_browser() { "${python:-false}" -m services.renderer.chromium 2>/dev/null || true; }
 
 can_apt() { have apt-get && { [ "$(id -u)" = 0 ] || have sudo; }; }
 
@@ -54,6 +48,9 @@ if [ -n "$python" ] && [ ! -x .venv/bin/python ] && ! "$python" -c 'import ensur
   wanted+=("$(basename "$(readlink -f "$(command -v "$python")")")-venv")
 fi
 have redis-server || wanted+=(redis-server)
+if [ -n "$python" ] && [ -n "${WMR1_BROWSER:-}" ] && [ -z "$(find_browser)" ]; then
+  fail "WMR1_BROWSER=$WMR1_BROWSER is no program that can be run"
+fi
 if can_apt; then
   if [ -z "$(find_browser)" ]; then
     # Ubuntu's package of this name is only a pointer to a snap, so it is not asked for.
@@ -64,7 +61,7 @@ if can_apt; then
   have fc-list || wanted+=(fontconfig)
   fonts=$(fc-list : family 2>/dev/null || true)
   grep -q 'Roboto' <<<"$fonts" || wanted+=(fonts-roboto)
-  grep -q 'Noto Sans' <<<"$fonts" || wanted+=(fonts-noto-core)
+  grep -q 'Noto Sans Arabic' <<<"$fonts" || wanted+=(fonts-noto-core)
   grep -q 'Noto Sans CJK' <<<"$fonts" || wanted+=(fonts-noto-cjk)
   grep -q 'Noto Color Emoji' <<<"$fonts" || wanted+=(fonts-noto-color-emoji)
 fi

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from services.trainer.run import Ports
 from services.trainer.runs import Runs
@@ -106,7 +107,9 @@ class DyingBandit(Bandit):
     die_at = ""
     memory: Path
 
-    async def update_weights(self, policy_id: str, version: int, weights_digest: str) -> int:
+    async def update_weights(
+        self, policy_id: str, version: int, weights_digest: str, **_: Any
+    ) -> int:
         # As the policy service: no policy goes back to an older version.
         assert policy_id != self.policy_id or version >= self.version
         await super().update_weights(policy_id, version, weights_digest)

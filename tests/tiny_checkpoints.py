@@ -45,8 +45,19 @@ _CORPUS = (
 )
 
 
-def make(folder: Path, family: Family = "qwen3", *, seed: int = 0, deepstack: bool = True) -> Path:
-    """Write a checkpoint of about 0.1 M parameters to `folder` and return it."""
+def make(
+    folder: Path,
+    family: Family = "qwen3",
+    *,
+    seed: int = 0,
+    deepstack: bool = True,
+    head_dim: int = 16,
+    context: int = 1024,
+) -> Path:
+    """Write a checkpoint of about 0.1 M parameters to `folder` and return it.
+
+    `head_dim` 32 is the smallest that vLLM's attention on a CPU takes.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = _tokenizer()
     tokenizer.save_pretrained(str(folder))
@@ -58,7 +69,7 @@ def make(folder: Path, family: Family = "qwen3", *, seed: int = 0, deepstack: bo
         image_mean=[0.5, 0.5, 0.5],
         image_std=[0.5, 0.5, 0.5],
     ).save_pretrained(str(folder))
-    model = _model(family, tokenizer, deepstack)
+    model = _model(family, tokenizer, deepstack, head_dim, context)
     draw(model, seed)
     model.save_pretrained(str(folder), safe_serialization=True)
     return folder
@@ -107,16 +118,22 @@ def _tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
-def _model(family: Family, tokenizer: PreTrainedTokenizerFast, deepstack: bool) -> Any:
+def _model(
+    family: Family,
+    tokenizer: PreTrainedTokenizerFast,
+    deepstack: bool,
+    head_dim: int,
+    context: int,
+) -> Any:
     ids = {token: tokenizer.convert_tokens_to_ids(token) for token in SPECIAL}
     text = {
         "vocab_size": len(tokenizer) + 5,  # real checkpoints have more rows than tokens too
         "hidden_size": 64,
         "intermediate_size": 128,
         "num_hidden_layers": 3,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "max_position_embeddings": 1024,
+        "num_attention_heads": 64 // head_dim,
+        "num_key_value_heads": 32 // head_dim,
+        "max_position_embeddings": context,
         "bos_token_id": None,
         "eos_token_id": ids["<|im_end|>"],
         "pad_token_id": ids["<|endoftext|>"],
@@ -127,11 +144,12 @@ def _model(family: Family, tokenizer: PreTrainedTokenizerFast, deepstack: bool) 
         "vision_start_token_id": ids["<|vision_start|>"],
         "vision_end_token_id": ids["<|vision_end|>"],
     }
+    section = [head_dim // 4, head_dim // 8, head_dim // 8]
     if family == "qwen3":
-        rope = {"rope_type": "default", "mrope_interleaved": True, "mrope_section": [4, 2, 2]}
+        rope = {"rope_type": "default", "mrope_interleaved": True, "mrope_section": section}
         return Qwen3VLForConditionalGeneration(
             Qwen3VLConfig(
-                text_config=text | {"head_dim": 16, "rope_scaling": rope},
+                text_config=text | {"head_dim": head_dim, "rope_scaling": rope},
                 vision_config={
                     "depth": 2,
                     "hidden_size": 32,
@@ -147,8 +165,7 @@ def _model(family: Family, tokenizer: PreTrainedTokenizerFast, deepstack: bool) 
         )
     return Qwen2_5_VLForConditionalGeneration(
         Qwen2_5_VLConfig(
-            text_config=text
-            | {"rope_scaling": {"rope_type": "default", "mrope_section": [4, 2, 2]}},
+            text_config=text | {"rope_scaling": {"rope_type": "default", "mrope_section": section}},
             vision_config={
                 "depth": 2,
                 "hidden_size": 32,

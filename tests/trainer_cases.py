@@ -165,14 +165,19 @@ class Bandit:
         self.blobs: BlobStore = MemoryBlobs()
         self.world = FakeWorldModel(lambda state, _: state, template="settings_turn_on")
         self.policy_id, self.version = "", -1
+        self.logprobs = True
         self.published: list[tuple[str, int]] = []
 
     # wmkit.ports.Policy, as far as the trainer uses it
     async def info(self) -> PolicyInfo:
         digest = self.loaded.processor_digest
-        return PolicyInfo(self.policy_id, self.version, "tiny", digest, "cpu", 0, 0)
+        return PolicyInfo(
+            self.policy_id, self.version, "tiny", digest, "cpu", 0, 0, logprobs=self.logprobs
+        )
 
-    async def update_weights(self, policy_id: str, version: int, weights_digest: str) -> int:
+    async def update_weights(
+        self, policy_id: str, version: int, weights_digest: str, **_: Any
+    ) -> int:
         load_weights(self.loaded.model, await self.blobs.get(weights_digest))
         self.policy_id, self.version = policy_id, version
         self.published.append((policy_id, version))
@@ -214,7 +219,7 @@ class Bandit:
                 await self.queue.finish(delivery, result)
 
     async def play(self, of: Job) -> Trajectory:
-        assert (of.policy_id, of.min_version) == (self.policy_id, self.version)
+        assert of.policy_id == self.policy_id and of.min_version <= self.version
         picture = tiny_checkpoints.png(of.task.seed % 3)
         digest = await self.blobs.put(picture)
         pixels = self.loaded.images.encode(picture)

@@ -97,11 +97,12 @@ class WorldModel(Protocol):
         goal: str = "",
         first_state_id: str = "",
         actions: Sequence[Action] | None = None,
+        request_id: str = "",
     ) -> Judgement:
         """Did an episode reach its task's goal, or the `goal` in words where it has no task?
 
         `first_state_id` and `actions` (None: nobody kept a log) are evidence for a judge that
-        looks at screens; a predicate needs neither.
+        looks at screens; a predicate needs neither. Calls of one `request_id` get one verdict.
         """
         ...
 
@@ -121,7 +122,21 @@ class Policy(Protocol):
         request_id: str = "",
     ) -> Generation: ...
 
-    async def update_weights(self, policy_id: str, version: int, weights_digest: str) -> int: ...
+    async def update_weights(
+        self,
+        policy_id: str,
+        version: int,
+        weights_digest: str,
+        *,
+        probe: Sequence[float] = (),
+        abort: bool = False,
+    ) -> int:
+        """Load weights from the blob store; returns the version that is loaded now.
+
+        `probe` = the sender's `wmkit.modeling.probe_logprobs`, compared after loading;
+        `abort` ends the answers that are being written instead of waiting for them.
+        """
+        ...
 
     async def info(self) -> PolicyInfo: ...
 

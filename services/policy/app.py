@@ -12,17 +12,23 @@ import torch
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
+from redis.exceptions import RedisError
 from wmr1.policy.v1 import policy_pb2_grpc as rpc
 
-from services.policy.engine import Engine, Limits
+from services.policy.batching import BatchEngine, Limits
+from services.policy.engine import Engine
+from services.policy.hosted import HostedPolicy, hosted_model
 from services.policy.memo import Memo
 from services.policy.policy import LocalPolicy
-from services.policy.servicer import NAME, PolicyServicer
+from services.policy.servicer import NAME, PolicyServicer, ServedPolicy
 from services.policy.settings import PolicySettings
-from services.policy.updates import Updates
+from services.policy.updates import Updates, fingerprint
+from services.policy.vllm_engine import VllmEngine
+from services.policy.vllm_llm import Options
 from wmkit.blobs import open_blobs
 from wmkit.domain.errors import InvalidRequest, Unavailable
-from wmkit.modeling import Loaded, load
+from wmkit.modeling import load, load_processor
+from wmkit.modeling.adapters import adapter_document
 from wmkit.rpc.server import Register, serve
 
 log = structlog.get_logger(__name__)
@@ -46,52 +52,79 @@ def registration(settings: PolicySettings, resources: AsyncExitStack) -> Registe
 
 
 @asynccontextmanager
-async def open_policy(settings: PolicySettings) -> AsyncIterator[LocalPolicy]:
+async def open_policy(settings: PolicySettings) -> AsyncIterator[ServedPolicy]:
     """The policy that the settings describe, with the last published weights loaded.
 
     Raises BadCheckpoint for the folder, InvalidRequest for a device or address that does not
     exist, Unavailable when Redis does not answer.
     """
     blobs = open_blobs(settings.blobs)
-    loaded = await asyncio.to_thread(_load, settings)
-    limits = Limits(
-        settings.max_batch, settings.max_batch_tokens, settings.batch_window_s, settings.max_queue
-    )
-    engine = Engine(
-        loaded,
-        limits,
-        feature_bytes=settings.feature_cache_mb << 20,
-        threads=settings.torch_threads or max(1, (os.cpu_count() or 2) // 2),
-    )
     async with AsyncExitStack() as stack:
+        if settings.policy_engine == "openai":
+            hosted = HostedPolicy(hosted_model(settings), blobs, queue=settings.max_queue)
+            stack.push_async_callback(hosted.close)
+            yield hosted
+            return
+        engine = await asyncio.to_thread(_engine, settings)
         redis = _connect(settings.redis_url)
         stack.push_async_callback(redis.aclose)
-        updates = Updates(engine, blobs, redis)
+        updates = Updates(engine, blobs, redis, fingerprint(engine.processor))
         try:
-            await updates.restore()
-        except Unavailable as error:
+            await redis.ping()
+        except (RedisError, OSError) as error:
             parts = urlsplit(settings.redis_url)
             place = parts.path if parts.scheme == "unix" else parts.netloc.rpartition("@")[2]
             raise Unavailable(
                 f"Redis at {place} cannot be reached; start redis-server or set WMR1_REDIS_URL"
             ) from error
-        await engine.start()
         stack.push_async_callback(engine.close)
+        await engine.start(await asyncio.to_thread(_adapter, settings.adapter))
+        await updates.restore()
         yield LocalPolicy(engine, blobs, updates)
 
 
-def _load(settings: PolicySettings) -> Loaded:
+def _engine(settings: PolicySettings) -> Engine:
+    images = settings.image_cache_mb << 20
+    if settings.policy_engine == "vllm":
+        return VllmEngine(
+            load_processor(settings.checkpoint, image_cache_bytes=images),
+            Options(
+                dtype=settings.dtype,
+                max_batch=settings.max_batch,
+                context=settings.vllm_context,
+                memory=settings.vllm_memory,
+                tensor_parallel=settings.vllm_tensor_parallel,
+                pictures=settings.vllm_pictures,
+                eager=settings.vllm_eager,
+                nccl=settings.vllm_nccl,
+            ),
+            queue=settings.max_queue,
+            tolerance=settings.canary_tolerance,
+        )
     try:
         device = torch.device(settings.device)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         raise InvalidRequest(f"WMR1_DEVICE={settings.device}: no such device", "device") from error
-    return load(
-        settings.checkpoint,
-        device=device,
-        dtype=getattr(torch, settings.dtype),
-        image_cache_bytes=settings.image_cache_mb << 20,
+    dtype = getattr(torch, settings.dtype)
+    loaded = load(settings.checkpoint, device=device, dtype=dtype, image_cache_bytes=images)
+    return BatchEngine(
+        loaded,
+        Limits(
+            settings.max_batch,
+            settings.max_batch_tokens,
+            settings.batch_window_s,
+            settings.max_queue,
+        ),
+        feature_bytes=settings.feature_cache_mb << 20,
+        threads=settings.torch_threads or max(1, (os.cpu_count() or 2) // 2),
+        tolerance=settings.canary_tolerance,
     )
+
+
+def _adapter(folder: str) -> bytes:
+    """The adapter in `folder` as one document; nothing where no folder is named."""
+    return adapter_document(folder) if folder else b""
 
 
 def _connect(url: str) -> Redis:

@@ -1,49 +1,29 @@
 """One batch of prompts to answers: prefill, then token by token with a KV cache.
 
-Plain synchronous torch; queueing, versions and locking are `services.policy.engine`.
+Plain synchronous torch; queueing, versions and locking are `services.policy.batching`.
 """
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from transformers import DynamicCache
 
+from services.policy.engine import Answer, Prompt
 from services.policy.features import FeatureCache
 from services.policy.sampling import choose, uniforms
 from services.policy.stops import StopSearch
 from wmkit.domain.generation import FinishReason, Sampling
-from wmkit.modeling import Batch, EncodedPixels, Loaded
+from wmkit.modeling import Batch, Loaded
 from wmkit.modeling.forward import Features, embed, logits
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Prompt:
-    """A request as the model sees it: ids with expanded placeholders, and their pictures."""
-
-    ids: list[int]
-    images: list[EncodedPixels]
-    sampling: Sampling
-
-
-@dataclass(slots=True)
-class Answer:
-    """`logprobs[i]` belongs to `token_ids[i]`; `stop` is "" unless `reason` is STOP."""
-
-    token_ids: list[int] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
-    reason: FinishReason = FinishReason.LENGTH
-    stop: str = ""
-
-    @property
-    def finite(self) -> bool:
-        return all(map(math.isfinite, self.logprobs))
 
 
 def _never(row: int) -> bool:
     return False
+
+
+def _nothing() -> None:
+    pass
 
 
 @torch.inference_mode()
@@ -52,10 +32,12 @@ def generate(
     prompts: Sequence[Prompt],
     features: FeatureCache,
     abandoned: Callable[[int], bool] = _never,
+    prefilled: Callable[[], None] = _nothing,
 ) -> list[Answer]:
     """Answers to all `prompts`, none depending on its neighbours in the batch.
 
-    A row for which `abandoned` turns true ends early, with what it has.
+    A row for which `abandoned` turns true ends early, with what it has. `prefilled` is called
+    once, when every row has its first token.
     """
     batch = loaded.pack([p.ids for p in prompts], [p.images for p in prompts], pad_side="left")
     state = _State(loaded, batch, [p.sampling for p in prompts])
@@ -64,6 +46,8 @@ def generate(
     hidden = state.prefill(features.of(loaded.model, batch))
     while True:
         tokens, logprobs = state.choose(hidden)
+        if slots and not rows[slots[0]].answer.token_ids:
+            prefilled()
         for i, token, logprob in zip(slots, tokens.tolist(), logprobs.tolist(), strict=True):
             if not rows[i].done:
                 rows[i].add(token, logprob)

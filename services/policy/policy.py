@@ -7,14 +7,15 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from services.policy.decoding import Answer, Prompt
-from services.policy.engine import Engine, Version
+from services.policy.engine import Answer, Engine, Prompt
 from services.policy.updates import Updates
+from services.policy.versions import Version
 from wmkit.domain.errors import InvalidRequest, NotFound
 from wmkit.domain.generation import (
     EncodedImage,
     FinishReason,
     Generation,
+    NcclTransfer,
     Picture,
     PolicyInfo,
     Sampling,
@@ -53,26 +54,48 @@ class LocalPolicy:
         answer, version = await self._engine.generate(prompt, policy_id, min_version)
         return self._generation(prompt, answer, version)
 
-    async def update_weights(self, policy_id: str, version: int, weights_digest: str) -> int:
-        await self._updates.publish(Version(policy_id, version, weights_digest))
+    async def update_weights(
+        self,
+        policy_id: str,
+        version: int,
+        weights_digest: str,
+        *,
+        probe: Sequence[float] = (),
+        abort: bool = False,
+    ) -> int:
+        new = Version(policy_id, version, weights_digest)
+        await self._updates.publish(new, probe=probe, abort=abort)
+        return version
+
+    async def receive_weights(
+        self,
+        policy_id: str,
+        version: int,
+        transfer: NcclTransfer,
+        *,
+        probe: Sequence[float] = (),
+        abort: bool = False,
+    ) -> int:
+        await self._updates.receive(policy_id, version, transfer, probe=probe, abort=abort)
         return version
 
     async def info(self) -> PolicyInfo:
-        loaded, current = self._engine.loaded, self._engine.current
+        engine, processor = self._engine, self._engine.processor
         return PolicyInfo(
-            policy_id=current.policy_id,
-            version=current.version,
-            model=f"{loaded.model.config.model_type} {loaded.folder.resolve().name}",
-            processor=loaded.processor_digest,
-            device=str(loaded.model.device),
-            parameters=sum(p.numel() for p in loaded.model.parameters()),
-            queued=self._engine.queued,
+            policy_id=engine.current.policy_id,
+            version=engine.current.version,
+            model=f"{processor.config.model_type} {processor.folder.resolve().name}",
+            processor=processor.processor_digest,
+            device=engine.device,
+            parameters=engine.parameters,
+            queued=engine.queued,
+            engine=engine.name,
         )
 
     async def _prompt(
         self, turns: Sequence[Turn], sampling: Sampling, images: Mapping[str, bytes]
     ) -> Prompt:
-        encoder = self._engine.loaded.images
+        encoder = self._engine.processor.images
         pictures = [
             (part.digest, f"turns[{i}].parts[{j}].image")
             for i, turn in enumerate(turns)
@@ -90,7 +113,7 @@ class LocalPolicy:
 
         def encode() -> Prompt:
             encoded = [known[d] or _encode(encoder.encode, data[d], field) for d, field in pictures]
-            ids = self._engine.loaded.chat.encode(turns, [image.tokens for image in encoded])
+            ids = self._engine.processor.chat.encode(turns, [image.tokens for image in encoded])
             return Prompt(ids, encoded, sampling)
 
         # Decoding pictures and text takes milliseconds, so it stays off the event loop.
@@ -109,14 +132,14 @@ class LocalPolicy:
             prompt_token_ids=tuple(prompt.ids),
             token_ids=tuple(answer.token_ids),
             logprobs=tuple(answer.logprobs),
-            text=self._engine.loaded.chat.decode(spoken),
+            text=self._engine.processor.chat.decode(spoken),
             finish_reason=answer.reason,
             policy_id=version.policy_id,
             version=version.version,
             images=tuple(
                 EncodedImage(i.digest, i.width_px, i.height_px, i.grid_thw) for i in prompt.images
             ),
-            processor=self._engine.loaded.processor_digest,
+            processor=self._engine.processor.processor_digest,
             stop=answer.stop,
         )
 

@@ -11,6 +11,7 @@ class StopSearch:
     """
 
     def __init__(self, stops: Sequence[str]) -> None:
+        self._sought = tuple(stops)
         self._stops = [(stop, stop.encode()) for stop in stops]
         self._keep = max((len(needle) for _, needle in self._stops), default=1) - 1
         self._tail = b""
@@ -28,3 +29,7 @@ class StopSearch:
                 found = candidate if found is None else min(found, candidate)
         self._tail = text[-self._keep :] if self._keep else b""
         return found[2] if found else None
+
+    def fresh(self) -> "StopSearch":
+        """The same search at the beginning of another answer."""
+        return StopSearch(self._sought)

@@ -15,7 +15,7 @@ from PIL import Image
 
 from services.renderer.page import Drawn
 
-# A uniform picture of n pixels takes less than this, in either format; most others more.
+# A uniform picture of n pixels takes less than this, in any format; most others more.
 _BYTES_PER_PX = 1 / 40
 _BYTES_OF_HEADERS = 2_000
 

@@ -37,6 +37,8 @@ FLAGS = (
     "--disable-quic",
     "--disable-gpu",
     "--disable-checker-imaging",
+    # A picture waits for two frames; nothing that moves would make this one spin.
+    "--disable-frame-rate-limit",
     "--blink-settings=imageAnimationPolicy=2",
     "--disable-features=SpareRendererForSitePerProcess",
     f"--default-tile-width={_TILE}",

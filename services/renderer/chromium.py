@@ -1,7 +1,12 @@
-"""Which Chromium is used. Finds it, does not start it (`browser`), needs no browser library."""
+"""Which Chromium is used. Finds it, does not start it (`browser`), needs no browser library.
+
+`python -m services.renderer.chromium` prints its path, or one sentence and exit code 1; it
+needs nothing but Python, so that `scripts/setup.sh` looks where the renderer will look.
+"""
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,3 +53,16 @@ def _known() -> Iterator[str]:
             yield from map(str, newest)
     if _MAC.exists():
         yield str(_MAC)
+
+
+def main() -> int:
+    try:
+        print(find_browser(os.environ.get("WMR1_BROWSER", "")))
+    except InvalidRequest as error:
+        print(error.message, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -23,6 +23,7 @@ from wmkit.domain.transition import FailureReason, Image, ImageRequest, Renderin
 from wmkit.ports import BlobStore
 
 _MAX_SIDE_PX = 10_000
+_MAX_WEBP_SIDE_PX = 16_383
 # What a message of 32 MiB holds besides the picture fits into the rest.
 _MAX_PICTURE_BYTES = 30 << 20
 
@@ -140,6 +141,12 @@ class LocalRenderer:
             quality = request.image.quality
             raise InvalidRequest(f"image.quality must be 1-100, is {quality}", "image.quality")
         width_px, height_px = _size(request, scale)
+        if request.image.format == "webp" and max(width_px, height_px) > _MAX_WEBP_SIDE_PX:
+            raise InvalidRequest(
+                f"a WebP of {width_px}x{height_px} px cannot be made, at most "
+                f"{_MAX_WEBP_SIDE_PX} px to a side; choose another image.format",
+                "image.format",
+            )
         if not 1 <= width_px * height_px <= self._limits.picture_px:
             raise InvalidRequest(
                 f"a picture of {width_px}x{height_px} px cannot be made, "
@@ -156,7 +163,7 @@ def _size(request: Request, scale: float) -> tuple[int, int]:
 def _key(request: Request, revision: str) -> str:
     """Delivery and timeout do not change what is drawn."""
     image = request.image
-    look = image and [image.format, image.scale, image.quality if image.format == "jpeg" else 0]
+    look = image and [image.format, image.scale, image.lossy_quality]
     rest = [request.width_px, request.height_px, look, request.elements, revision]
     html = request.html.encode("utf-8", "surrogatepass")
     return digest(json.dumps(rest).encode() + b"\0" + html)

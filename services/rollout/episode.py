@@ -197,6 +197,7 @@ class _Episode:
                     finish_status=status,
                     first_state_id=self._first_state_id,
                     actions=self._log,
+                    request_id=f"{self._play_id}/judge",
                 ),
                 self._players.patience_s,
             )
@@ -240,6 +241,7 @@ class _Episode:
                 imagined=thought.imagined,
                 action=to_dict(action) if action is not None else None,
                 parse_error=thought.parse_error or refused,
+                retried=thought.retried,
                 outcome=found.outcome if found is not None else None,
                 next_state_id=after.state_id if after is not None else "",
                 cache_hit=found is not None and found.provenance.cache_hit,

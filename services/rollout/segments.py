@@ -17,7 +17,7 @@ class BrokenSegment(ValueError):
 
 
 class SegmentBuilder:
-    """Collects the stretches of one step, in order.
+    """Collects the stretches of one step, in order: all with log-probabilities, or none.
 
     `pictures` (digests) are those that the prompt of the newest stretch was given.
     """
@@ -28,7 +28,8 @@ class SegmentBuilder:
     def add(self, stretch: Generation, pictures: Sequence[str]) -> None:
         """Raises BrokenSegment when the stretch does not continue the ones before it."""
         n = len(self._stretches) + 1
-        if len(stretch.logprobs) != len(stretch.token_ids):
+        unscored = not stretch.logprobs and not any(s.logprobs for s in self._stretches)
+        if not unscored and len(stretch.logprobs) != len(stretch.token_ids):
             raise BrokenSegment(
                 f"stretch {n} has {len(stretch.token_ids)} tokens "
                 f"but {len(stretch.logprobs)} log-probabilities"
@@ -42,7 +43,10 @@ class SegmentBuilder:
         self._stretches.append(stretch)
 
     def build(self) -> Segment:
-        """The segment of all stretches; there must be one."""
+        """The segment of all stretches; there must be one.
+
+        Tokens that came without log-probabilities are not marked as sampled.
+        """
         last = self._stretches[-1]
         token_ids = last.prompt_token_ids + last.token_ids
         mask = [0] * len(token_ids)
@@ -50,6 +54,8 @@ class SegmentBuilder:
         versions = [-1] * len(token_ids)
         for stretch in self._stretches:
             count = len(stretch.token_ids)
+            if not stretch.logprobs:
+                continue  # a model that gives none is evaluated, never trained on
             span = slice(start := len(stretch.prompt_token_ids), start + count)
             assert token_ids[span] == stretch.token_ids
             mask[span] = [1] * count

@@ -49,6 +49,8 @@ class Thought:
     view: View
     payloads: dict[str, str]
     """Payload blobs of the imagined states, by state id."""
+    retried: str = ""
+    """Why the first answer could not be read, where the agent was asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,8 @@ class Thinker:
         self._payloads: dict[str, str] = {}
         self._refused = 0
         self._failed = 0
+        self._retried = ""
+        self._before = ("", "")  # text and thought of the answer that could not be read
 
     async def think(self, prompt: Sequence[Turn], real_screens: int) -> Thought:
         """Let the agent write the step that `prompt` asks for.
@@ -112,12 +116,20 @@ class Thinker:
             if answer.finish_reason is FinishReason.LENGTH:
                 error = f"the answer was cut at {self._spec.max_new_tokens} tokens"
                 return self._thought(text, transcript, view, None, error)
-            if transcript.pending is None:
-                return self._thought(text, transcript, view, *self._read(transcript, view))
-            shown = await self._answer(transcript.pending, view)
-            if self._refused > MAX_REFUSALS:
-                error = f"{self._refused} calls to the world model were refused in one thought"
-                return self._thought(text, transcript, view, None, error)
+            if transcript.pending is not None:
+                shown = await self._answer(transcript.pending, view)
+                if self._refused > MAX_REFUSALS:
+                    error = f"{self._refused} calls to the world model were refused in one thought"
+                    return self._thought(text, transcript, view, None, error)
+            else:
+                action, error = self._read(transcript, view)
+                if not error or self._retried or not self._spec.retry_unparsable:
+                    return self._thought(text, transcript, view, action, error)
+                # What is written from here on is read on its own: the failed answer would
+                # count as a second action.
+                self._retried = error
+                self._before = (text, transcript.thought)
+                shown, text = prompts.retry_turn(self._spec, error), ""
             turns += [Turn("assistant", (Tokens(answer.token_ids),)), shown]
 
     async def _generate(self, turns: Sequence[Turn], stretch: int) -> Generation:
@@ -225,15 +237,17 @@ class Thinker:
     def _thought(
         self, text: str, transcript: Transcript, view: View, action: Action | None, error: str
     ) -> Thought:
+        text_before, thought_before = self._before
         return Thought(
-            text=text,
-            thought=transcript.thought,
+            text=text_before + text,
+            thought=f"{thought_before}\n{transcript.thought}".strip(),
             imagined=tuple(self._imagined),
             action=action,
             parse_error=error,
             segment=self._segment.build(),
             view=view,
             payloads=self._payloads,
+            retried=self._retried,
         )
 
 

@@ -73,3 +73,17 @@ def micro_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
             batches.append([index])
             longest = lengths[index]
     return batches
+
+
+def rounds(lengths: Sequence[int], budget: int, ranks: int) -> list[list[list[int]]]:
+    """Micro-batches dealt to `ranks` processes: in every round one for each, empty for those
+    that have nothing to do in the last one.
+
+    The budget is halved until there is work for all of them, where there are samples enough.
+    """
+    batches = micro_batches(lengths, budget)
+    while len(batches) < min(ranks, len(lengths)) and budget > 1:
+        budget = min(budget, sum(lengths)) // 2
+        batches = micro_batches(lengths, budget)
+    batches += [[] for _ in range(-len(batches) % ranks)]
+    return [batches[i : i + ranks] for i in range(0, len(batches), ranks)]

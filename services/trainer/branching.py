@@ -81,11 +81,14 @@ def harvest_branches(
     Groups with fewer than two valid members, or without spread, teach nothing. `seed` decides
     the permutation of the shuffled control.
     """
+    slack = recipe.schedule.max_staleness
     groups: dict[int, list[Trajectory]] = defaultdict(list)
     for episode in episodes:
         played, branch = episode.trajectory, episode.job.branch
         assert branch is not None
-        if played is not None and episode.valid and is_on_policy(played, version, branch.root):
+        if played is None or not episode.valid:
+            continue
+        if is_on_policy(played, version, branch.root, slack):
             groups[episode.job.group].append(played)
     samples: list[Sample] = []
     used = 0

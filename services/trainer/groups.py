@@ -42,18 +42,20 @@ def harvest(
 ) -> Harvest:
     """Group the episodes, reward them within their groups, and keep what teaches.
 
-    `version` is the policy version they must all have been sampled from; an episode with a
-    token of another one is stale, counted, and left out. `seed` decides the permutation of
-    the shuffled control. `replayed` holds an earlier success for some tasks: it joins a group
-    of that task in which everybody failed, and its samples are marked as off-policy.
+    `version` is the policy version they must all have been sampled from, or with `max_staleness`
+    one of so many before it; an episode with a token of another is stale, counted, and left
+    out. `seed` decides the permutation of the shuffled control. `replayed` holds an
+    earlier success for some tasks: it joins a group of that task in which everybody failed, and
+    its samples are marked as off-policy.
     """
     out = Harvest()
+    slack = recipe.schedule.max_staleness
     groups: dict[int, list[Trajectory]] = defaultdict(list)
     stale = 0
     for episode in episodes:
         members = groups[episode.job.group]
         if episode.trajectory is not None and episode.valid:
-            if is_on_policy(episode.trajectory, version):
+            if is_on_policy(episode.trajectory, version, slack=slack):
                 members.append(episode.trajectory)
             else:
                 stale += 1
@@ -61,6 +63,7 @@ def harvest(
     shuffle = random.Random(seed)
     too_small = flat = helped = 0
     rewards = []
+    spreads = []
     for group, members in groups.items():
         if len(members) < 2:
             too_small += 1
@@ -82,6 +85,7 @@ def harvest(
         )
         rewards += graded[: len(members)]
         totals = [reward.total for reward in graded]
+        spreads.append(advantages.spread(totals))
         if recipe.control == "shuffle_rewards":
             shuffle.shuffle(totals)
         steps = step_advantages(totals, compared, recipe.advantage)
@@ -103,6 +107,7 @@ def harvest(
         "reward": _mean([reward.total for reward in rewards]),
         "reward_length": _mean([reward.length for reward in rewards]),
         "reward_wm": _mean([reward.wm for reward in rewards]),
+        "reward_spread": _mean(spreads),
         **behaviour(valid),
     }
     return out
@@ -148,14 +153,28 @@ def succeeded(trajectory: Trajectory) -> bool:
     return trajectory.judgement.verdict == Verdict.SUCCESS
 
 
-def is_on_policy(trajectory: Trajectory, version: int, first: int = 0) -> bool:
-    """Whether every token sampled from step `first` on comes from exactly this policy version."""
+def is_on_policy(trajectory: Trajectory, version: int, first: int = 0, slack: int = 0) -> bool:
+    """Whether every token sampled from step `first` on comes from exactly this policy version,
+    or with `slack` from one of so many before it, or the one that is just being published."""
+    newest = version + bool(slack)
     return all(
-        token_version == version
+        version - slack <= token_version <= newest
         for step in trajectory.steps[first:]
         for token_version, sampled in zip(step.segment.versions, step.segment.mask, strict=True)
         if sampled
     )
+
+
+def staleness(trajectories: Sequence[Trajectory], version: int) -> dict[str, float]:
+    """How many updates behind `version` the sampled tokens are: mean and largest."""
+    gaps = [
+        version - token_version
+        for trajectory in trajectories
+        for step in trajectory.steps
+        for token_version, sampled in zip(step.segment.versions, step.segment.mask, strict=True)
+        if sampled
+    ]
+    return {"staleness": _mean(gaps), "staleness_max": max(gaps, default=0)}
 
 
 def _mean(values: Sequence[float]) -> float:

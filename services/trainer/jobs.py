@@ -80,10 +80,18 @@ class TaskSampler:
 
 def held_out(tasks: Tasks) -> list[TaskRef]:
     """The `eval_n` instances of an evaluation; the same for every run seed."""
-    names, start = tasks.templates, tasks.eval_seeds[0]
+    return _spread(tasks.templates, tasks.eval_seeds[0], tasks.eval_n)
+
+
+def validation(tasks: Tasks) -> list[TaskRef]:
+    """The `validation_n` instances of a validation; the same for every run seed."""
+    return _spread(tasks.templates, tasks.validation_seeds[0], tasks.validation_n)
+
+
+def _spread(templates: Sequence[str], start: int, count: int) -> list[TaskRef]:
     return [
-        TaskRef(template=names[i % len(names)], seed=start + i // len(names))
-        for i in range(tasks.eval_n)
+        TaskRef(template=templates[i % len(templates)], seed=start + i // len(templates))
+        for i in range(count)
     ]
 
 
@@ -133,9 +141,11 @@ def train_jobs(
     ]
 
 
-def eval_jobs(recipe: Recipe, sender: Sender, phase: str) -> list[Job]:
-    """One greedy episode of every held-out instance; transition seeds do not depend on the
-    phase, so before and after meet the same world."""
+def eval_jobs(
+    recipe: Recipe, sender: Sender, phase: str, tasks: Sequence[TaskRef] | None = None
+) -> list[Job]:
+    """One greedy episode of every held-out instance (or of `tasks`); transition seeds do not
+    depend on the phase, so before and after meet the same world."""
     digest = recipe_digest(recipe)
     return [
         Job(
@@ -153,5 +163,5 @@ def eval_jobs(recipe: Recipe, sender: Sender, phase: str) -> list[Job]:
             priority=recipe.schedule.priority,
             recipe=digest,
         )
-        for index, task in enumerate(held_out(recipe.tasks))
+        for index, task in enumerate(held_out(recipe.tasks) if tasks is None else tasks)
     ]

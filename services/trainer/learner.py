@@ -1,6 +1,7 @@
 """The model, its optimizer and the update step. Synchronous: one thread owns a Learner.
 
-It plays nothing and talks to no service; pictures come as encoded bytes by digest.
+It plays nothing and talks to no service; pictures come as encoded bytes by digest. With several
+processes each has a Learner, all of them are called alike, and each takes a part of the samples.
 """
 
 import copy
@@ -8,27 +9,31 @@ import math
 import random
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+from safetensors.torch import save as serialize
 from torch import Tensor
 
-from services.trainer import losses
-from services.trainer.batches import Sample, micro_batches
+from services.trainer import adapters, losses
+from services.trainer.batches import Sample, rounds
 from services.trainer.recipe import Recipe
 from services.trainer.schedules import learning_rate
+from services.trainer.sharding import Scorer, shard, whole
 from services.trainer.tally import Tally
+from services.trainer.world import World
 from wmkit.domain.errors import WMError
-from wmkit.modeling import (
-    Batch,
-    EncodedPixels,
-    forward_logprobs,
-    load,
-    save,
-    weights_to_bytes,
-)
+from wmkit.modeling import Batch, EncodedPixels, load, probe_logprobs
+from wmkit.modeling.weights import own_tensors
+
+T = TypeVar("T")
+ALONE = World()
+ADAPTER = "adapter"
+"""Folder of a saved checkpoint that holds the adapters alone, as peft reads them."""
 
 
 class BadSample(WMError):
@@ -45,23 +50,36 @@ class Learner:
     Raises BadCheckpoint when the folder cannot be loaded.
     """
 
-    def __init__(self, recipe: Recipe, *, device: str = "cpu") -> None:
+    def __init__(self, recipe: Recipe, *, device: str = "cpu", world: World = ALONE) -> None:
         torch.manual_seed(recipe.seed)
         self.recipe = recipe
         self.device = device
-        self.loaded = load(recipe.checkpoint, device=device)
+        self.world = world
+        # Sharding moves a model to its device slice by slice.
+        self.loaded = load(recipe.checkpoint, device="cpu" if world.grouped else device)
         self.model = self.loaded.model
         self.model.train()
         self.stop = threading.Event()
         """Set from another thread to end a running update early."""
-        self.optimizer = _adamw(self.model, recipe)
         self.steps = 0
         self.random = random.Random(recipe.seed)
         self._start: dict[str, Tensor] = {}
         """By sample, its log-probabilities before the iteration's first step, where needed."""
-        self._reference = None
-        if recipe.loss.kl_beta > 0:
-            self._reference = copy.deepcopy(self.model).eval().requires_grad_(False)
+        everywhere = world.size > 1
+        self._reference: Scorer | None = None
+        if recipe.lora.rank:
+            adapters.adapt(self.model, recipe.lora)
+        elif recipe.loss.kl_beta > 0:
+            fixed = copy.deepcopy(self.model).eval().requires_grad_(False)
+            self._reference = Scorer(fixed, everywhere=everywhere)
+        if recipe.optimizer.gradient_checkpointing:
+            self.model.gradient_checkpointing_enable({"use_reentrant": False})
+        self.scorer = Scorer(self.model, everywhere=everywhere)
+        if world.grouped:
+            dtype = getattr(torch, recipe.optimizer.dtype)
+            for scorer in filter(None, (self.scorer, self._reference)):
+                shard(scorer, world, device, dtype)
+        self.optimizer = _adamw(self.model, recipe)
 
     @property
     def processor(self) -> str:
@@ -69,12 +87,44 @@ class Learner:
         return str(self.loaded.processor_digest)
 
     def weights(self) -> bytes:
-        """The weights as safetensors, for the policy service."""
-        return weights_to_bytes(self.model)
+        """The weights as safetensors, for the policy service; empty at ranks that do not lead."""
+        tensors = self._tensors()
+        data: bytes = serialize(self._plain(tensors)) if self.world.leads else b""
+        return data
+
+    def probe(self) -> list[float]:
+        """The canary's log-probabilities under the weights, for the policy service to compare.
+
+        Empty (no canary) where no process holds the whole model.
+        """
+        return [] if self.world.grouped else probe_logprobs(self.loaded)
 
     def save(self, folder: Path) -> None:
-        """Write a complete checkpoint folder."""
-        save(self.loaded, folder)
+        """Write a complete checkpoint folder; adapters also on their own, in `adapter/`."""
+        tensors = self._tensors()
+        if not self.world.leads:
+            return
+        plain, lora = self._plain(tensors), self.recipe.lora
+        self.model.save_pretrained(str(folder), state_dict=plain, safe_serialization=True)
+        self.loaded.tokenizer.save_pretrained(str(folder))
+        self.loaded.images.processor.save_pretrained(str(folder))
+        if lora.rank:
+            adapters.save_adapter(tensors, lora, folder / ADAPTER, self.recipe.checkpoint)
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """All tensors of the model, whole and on the CPU, where this process leads."""
+        out: dict[str, Tensor] = {}
+        for name, tensor in own_tensors(self.model).items():
+            full = whole(tensor.detach())
+            if self.world.leads:
+                out[name] = full.cpu().contiguous()
+        return out
+
+    def _plain(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Those of a model without adapters, in the type that is computed in."""
+        lora, dtype = self.recipe.lora, getattr(torch, self.recipe.optimizer.dtype)
+        plain = adapters.merged(tensors, lora) if lora.rank else tensors
+        return {n: t.to(dtype) if t.is_floating_point() else t for n, t in plain.items()}
 
     def update(self, samples: Sequence[Sample], images: Mapping[str, bytes]) -> dict[str, float]:
         """Train on an iteration's samples; `images` holds every picture they name.
@@ -100,6 +150,7 @@ class Learner:
                 self._step(part, samples, images, tally, on_policy)
                 on_policy = False
         elapsed = time.perf_counter() - started
+        tally.merge(self.world)
         metrics = tally.metrics()
         metrics["tokens_per_s"] = sum(len(s.token_ids) for s in samples) / elapsed
         return metrics
@@ -123,25 +174,49 @@ class Learner:
         )
         self.optimizer.zero_grad(set_to_none=True)
         step_loss = 0.0
-        lengths = [len(s.token_ids) for s in part]
-        for indices in micro_batches(lengths, recipe.optimizer.micro_batch_tokens):
-            if self.stop.is_set():
-                raise Stopped("the update was stopped")
-            chosen = [part[i] for i in indices]
-            loss = self.loss(chosen, [weights[i] for i in indices], images, tally, on_policy)
+        for mine in self._rounds(part):
+            # Who has nothing to do takes part all the same, with a sample that does not count.
+            chosen = [part[i] for i in mine] or [min(part, key=lambda s: len(s.token_ids))]
+            own = [weights[i] for i in mine] or [0.0]
+            loss = self.loss(chosen, own, images, tally if mine else Tally(), on_policy)
             loss.backward()  # type: ignore[no-untyped-call]
             step_loss += loss.item()
-        norm = torch.nn.utils.clip_grad_norm_(
-            self.model.parameters(), recipe.optimizer.grad_clip
-        ).item()
-        if not math.isfinite(norm):
+        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        for parameter in parameters:
+            if parameter.grad is None:  # nothing of it was used, in any process
+                parameter.grad = torch.zeros_like(parameter)
+        norm = torch.nn.utils.clip_grad_norm_(parameters, recipe.optimizer.grad_clip)
+        norm_value = float(whole(norm))
+        if not math.isfinite(norm_value):
             raise BadSample(f"the gradient is not finite; {self._culprit(part, weights, images)}")
         self.steps += 1
         lr = learning_rate(self.steps, recipe)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         self.optimizer.step()
-        tally.step(step_loss, norm, lr)
+        tally.step(self.world.total([step_loss])[0], norm_value, lr)
+
+    def _rounds(self, samples: Sequence[Sample]) -> Iterator[list[int]]:
+        """This process's micro-batch of each round, as indices; raises Stopped in between."""
+        budget = self.recipe.optimizer.micro_batch_tokens
+        lengths = [len(s.token_ids) for s in samples]
+        for turn in rounds(lengths, budget, self.world.size):
+            if self.world.order(self.stop.is_set() if self.world.leads else None):
+                raise Stopped("the update was stopped")
+            yield turn[self.world.rank]
+
+    def _agreed(self, work: Callable[[], T]) -> T:
+        """Do `work`; a sample that is bad in one process is bad in all, so none waits alone."""
+        if self.world.size == 1:
+            return work()
+        out, complaint = None, ""
+        try:
+            out = work()
+        except BadSample as error:
+            complaint = error.message
+        if complaint := self.world.complaint(complaint):
+            raise BadSample(complaint)
+        return out  # type: ignore[return-value]
 
     def loss(
         self,
@@ -153,9 +228,14 @@ class Learner:
     ) -> Tensor:
         """The weighted loss (a scalar with gradient) of one micro-batch."""
         recipe = self.recipe
-        batch, select = self.pack(samples, images)
+        batch, select = self._agreed(lambda: self.pack(samples, images))
         temperature = recipe.episode.temperature
-        logprobs = forward_logprobs(self.model, batch, select, temperature)
+        reference = None
+        if recipe.loss.kl_beta > 0:
+            fixed = nullcontext() if self._reference else adapters.without(self.model)
+            with torch.no_grad(), fixed:
+                reference = (self._reference or self.scorer)(batch, select, temperature)
+        logprobs = self.scorer(batch, select, temperature)
         sampler = torch.tensor(
             [p for s in samples for p, m in zip(s.logprobs, s.mask, strict=True) if m],
             device=self.device,
@@ -176,15 +256,17 @@ class Learner:
         )
         values = token.loss if correction is None else token.loss * correction
         divergence = None
-        if self._reference is not None:
-            with torch.no_grad():
-                reference = forward_logprobs(self._reference, batch, select, temperature)
+        if reference is not None:
             divergence = losses.k3(logprobs, reference)
             values = values + recipe.loss.kl_beta * divergence
         finite = torch.isfinite(values)
-        if not bool(finite.all()):
-            row = int(answers[~finite][0])
-            raise BadSample(f"the loss of {samples[row].name} is not finite")
+
+        def check() -> None:
+            if not bool(finite.all()):
+                row = int(answers[~finite][0])
+                raise BadSample(f"the loss of {samples[row].name} is not finite")
+
+        self._agreed(check)
         comparable = on_policy and not any(sample.off_policy for sample in samples)
         tally.tokens(token, logprobs.detach(), sampler, divergence, correction, comparable)
         return (values * spread(weights)).sum()
@@ -192,17 +274,17 @@ class Learner:
     def _score(self, samples: Sequence[Sample], images: Mapping[str, bytes]) -> dict[str, Tensor]:
         """Log-probabilities of every sample's sampled tokens under the weights as they are."""
         out: dict[str, Tensor] = {}
-        lengths = [len(s.token_ids) for s in samples]
-        for indices in micro_batches(lengths, self.recipe.optimizer.micro_batch_tokens):
-            chosen = [samples[i] for i in indices]
-            batch, select = self.pack(chosen, images)
+        for mine in self._rounds(samples):
+            chosen = [samples[i] for i in mine] or [min(samples, key=lambda s: len(s.token_ids))]
+            batch, select = self._agreed(partial(self.pack, chosen, images))
             with torch.no_grad():
-                scores = forward_logprobs(
-                    self.model, batch, select, self.recipe.episode.temperature
-                )
+                scores = self.scorer(batch, select, self.recipe.episode.temperature)
             parts = torch.split(scores, [s.sampled for s in chosen])
             out |= zip((s.name for s in chosen), parts, strict=True)
-        return out
+        if self.world.size == 1:
+            return out
+        everywhere = self.world.share({name: scores.cpu() for name, scores in out.items()})
+        return {n: scores.to(self.device) for found in everywhere for n, scores in found.items()}
 
     def pack(self, samples: Sequence[Sample], images: Mapping[str, bytes]) -> tuple[Batch, Tensor]:
         """The batch of `samples` and bool [B, L], true on exactly their sampled tokens.
@@ -256,7 +338,7 @@ class Learner:
             self.optimizer.zero_grad(set_to_none=True)
             self.loss([sample], [weight], images, Tally(), False).backward()  # type: ignore[no-untyped-call]
             norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-            if not bool(torch.isfinite(norm)):
+            if not math.isfinite(float(whole(norm))):
                 return f"it comes from {sample.name}"
         return "no single sample is to blame"
 
@@ -272,4 +354,5 @@ def _adamw(model: Any, recipe: Recipe) -> torch.optim.AdamW:
         lr=recipe.optimizer.lr,
         betas=recipe.optimizer.betas,
         weight_decay=recipe.optimizer.weight_decay,
+        fused=True,
     )

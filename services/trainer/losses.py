@@ -47,11 +47,15 @@ def policy_losses(
     - `gspo`: the same with the geometric mean of r over the answer (Zheng et al. 2025).
     - `cispo`: -min(r, cap) A logprobs with a constant first factor, so that no token loses
       its gradient (MiniMax-M1, 2025).
+    - `likelihood`: -A logprobs, whoever sampled the tokens: supervised training where A = 1.
     """
     difference = logprobs - old
     if loss.objective == "gspo":
         difference = answer_means(difference, answers)
     ratio = difference.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp()
+    if loss.objective == "likelihood":
+        never = torch.zeros_like(ratio, dtype=torch.bool)
+        return TokenLosses(-advantages * logprobs, ratio.detach(), never, never, never)
     if loss.objective == "cispo":
         weight = ratio.detach()
         over = weight > loss.cispo_cap

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from services.trainer.evaluation import Row
 from services.trainer.summary import Transitions
+from wmkit.domain.tasks import TaskRef
 
 
 class Progress(BaseModel):
@@ -24,6 +25,10 @@ class Progress(BaseModel):
     """Place in the queue's results up to which everything was read."""
     sampler: dict[str, Any]
     """`TaskSampler.state`."""
+    ahead: dict[int, list[TaskRef]] = {}
+    """Tasks drawn already for iterations to come, whose episodes may be out."""
+    best: dict[str, float] | None = None
+    """`Findings.best`."""
     replay: dict[str, Any] = {}
     """`SuccessReplay.state`."""
     before: list[Row]

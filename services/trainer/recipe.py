@@ -4,6 +4,7 @@ Reading and writing the file is `services.trainer.recipe_toml`; nothing here tou
 """
 
 import re
+from itertools import combinations
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -12,8 +13,9 @@ from wmkit.domain.episode import EpisodeSpec, Priority
 
 Control = Literal["none", "shuffle_rewards"]
 Aggregation = Literal["grpo", "dapo", "bnpo", "dr_grpo"]
-Objective = Literal["clip", "cispo", "gspo"]
+Objective = Literal["clip", "cispo", "gspo", "likelihood"]
 Correction = Literal["none", "token_truncate", "token_mask", "sequence_truncate", "sequence_mask"]
+TrackerName = Literal["auto", "none", "trackio", "tensorboard", "wandb"]
 Positive = Annotated[float, Field(gt=0)]
 
 
@@ -27,7 +29,7 @@ class Tasks(Section):
     """Which task instances are trained on and which are held out."""
 
     templates: tuple[str, ...] = Field(min_length=1)
-    """Names of task templates; `wmr1 tasks` lists them."""
+    """Names of task templates; `wmr1 tasks list` lists them."""
     train_seeds: tuple[int, int] = (0, 1_000_000)
     """Half-open range [from, to) of the seeds that are trained on."""
     eval_seeds: tuple[int, int] = (3_000_000, 4_000_000)
@@ -35,6 +37,12 @@ class Tasks(Section):
     starting checkpoint has seen, which is for the recipe's author to know)."""
     eval_n: int = Field(256, ge=1)
     """Held-out instances, spread evenly over the templates, the same before and after."""
+
+    validation_seeds: tuple[int, int] = (2_000_000, 3_000_000)
+    """Half-open range of the seeds by which the best weights are chosen; overlaps neither of
+    the others."""
+    validation_n: int = Field(0, ge=0)
+    """Instances of a validation, spread evenly over the templates, always the same; 0: none."""
 
     @field_validator("templates")
     @classmethod
@@ -44,7 +52,7 @@ class Tasks(Section):
             raise ValueError(f"names {twice[0]!r} twice")
         return templates
 
-    @field_validator("train_seeds", "eval_seeds")
+    @field_validator("train_seeds", "eval_seeds", "validation_seeds")
     @classmethod
     def _a_range(cls, seeds: tuple[int, int]) -> tuple[int, int]:
         if not 0 <= seeds[0] < seeds[1]:
@@ -53,14 +61,18 @@ class Tasks(Section):
 
     @model_validator(mode="after")
     def _held_out(self) -> Self:
-        (a, b), (c, d) = self.train_seeds, self.eval_seeds
-        if a < d and c < b:
-            raise ValueError(
-                f"train_seeds [{a}, {b}) and eval_seeds [{c}, {d}) overlap, "
-                "so the evaluation would not be held out"
-            )
-        if -(-self.eval_n // len(self.templates)) > d - c:
-            raise ValueError(f"eval_seeds has too few seeds for eval_n = {self.eval_n}")
+        names = ("train", "eval", "validation") if self.validation_n else ("train", "eval")
+        ranges = [(name, *getattr(self, f"{name}_seeds")) for name in names]
+        for (one, a, b), (other, c, d) in combinations(ranges, 2):
+            if a < d and c < b:
+                raise ValueError(
+                    f"{one}_seeds [{a}, {b}) and {other}_seeds [{c}, {d}) overlap, "
+                    "so one would not be held out from the other"
+                )
+        for name, start, stop in ranges[1:]:
+            wanted = getattr(self, f"{name}_n")
+            if -(-wanted // len(self.templates)) > stop - start:
+                raise ValueError(f"{name}_seeds has too few seeds for {name}_n = {wanted}")
         return self
 
 
@@ -83,6 +95,12 @@ class Schedule(Section):
     """Iterations between two saved states that the run can be resumed from."""
     keep_states: int = Field(1, ge=1)
     """How many of the newest states stay on disk."""
+    max_staleness: int = Field(0, ge=0)
+    """Play the next iterations' episodes while training, up to this many updates behind; 0 is
+    strictly on-policy."""
+    validate_every: int = Field(10, ge=1)
+    """Iterations between two validations (greedy, where `tasks.validation_n` asks for them); the
+    best weights so far stay in `best/`."""
     priority: Priority = "normal"
     """Of the run's episodes on workers that several runs share: `high` ones are played first."""
     member_wait_s: float = Field(120.0, ge=0)
@@ -157,7 +175,8 @@ class Loss(Section):
 
     objective: Objective = "clip"
     """`clip` bounds each token's ratio; `cispo` bounds its weight and never drops a token;
-    `gspo` bounds the mean ratio of a whole answer (try clip_low = 3e-4, clip_high = 4e-4)."""
+    `gspo` bounds the mean ratio of a whole answer (try clip_low = 3e-4, clip_high = 4e-4);
+    `likelihood` is -A log p, which with A = 1 is supervised training (`wmr1 sft`)."""
     aggregation: Aggregation = "dapo"
     """How token losses are averaged: per episode (`grpo`), over tokens of the iteration
     (`dapo`) or of the optimizer step (`bnpo`), or by a constant (`dr_grpo`)."""
@@ -209,6 +228,10 @@ class Optimizer(Section):
     """Optimizer steps per pass."""
     micro_batch_tokens: int = Field(16384, ge=1)
     """Padded tokens in one forward pass; decides memory, never the gradient."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """What is computed in. Weights, gradients and moments are kept in float32 either way."""
+    gradient_checkpointing: bool = False
+    """Compute each layer again in the backward pass instead of keeping what is inside it."""
 
     @field_validator("betas")
     @classmethod
@@ -216,6 +239,15 @@ class Optimizer(Section):
         if not all(0 <= beta < 1 for beta in betas):
             raise ValueError(f"must both lie in [0, 1), are {list(betas)}")
         return betas
+
+
+class Lora(Section):
+    """Train low-rank adapters of the language model instead of its weights (Hu et al. 2021)."""
+
+    rank: int = Field(0, ge=0)
+    """Rank of every adapter; 0 trains the weights themselves."""
+    alpha: int = Field(32, ge=1)
+    """An adapter counts alpha / rank times."""
 
 
 class Recipe(Section):
@@ -229,6 +261,8 @@ class Recipe(Section):
     """Folder of the starting weights (safetensors, tokenizer, image processor)."""
     control: Control = "none"
     """`shuffle_rewards` permutes rewards within each group: training must then not help."""
+    tracker: TrackerName = "auto"
+    """Where curves go besides metrics.jsonl; `auto` is trackio where it is installed."""
     tasks: Tasks
     schedule: Schedule = Schedule()
     episode: EpisodeSpec = EpisodeSpec()
@@ -239,6 +273,7 @@ class Recipe(Section):
     replay: Replay = Replay()
     loss: Loss = Loss()
     optimizer: Optimizer = Optimizer()
+    lora: Lora = Lora()
 
     @field_validator("name")
     @classmethod

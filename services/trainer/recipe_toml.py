@@ -9,7 +9,7 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -17,9 +17,16 @@ from pydantic_core import ErrorDetails
 from services.trainer.recipe import Recipe
 from wmkit.domain.errors import InvalidRequest
 
+R = TypeVar("R", bound=BaseModel)
+
 
 def parse(text: str) -> Recipe:
-    """Read a recipe.
+    """Read the recipe of a run. Raises InvalidRequest, see `parse_as`."""
+    return parse_as(Recipe, text)
+
+
+def parse_as(kind: type[R], text: str) -> R:
+    """Read a recipe of that kind.
 
     Raises InvalidRequest with one sentence that names the key; an unknown key comes with
     the nearest known name.
@@ -29,15 +36,15 @@ def parse(text: str) -> Recipe:
     except tomllib.TOMLDecodeError as error:
         raise InvalidRequest(f"the recipe is no TOML: {error}", field="recipe_toml") from None
     try:
-        return Recipe.model_validate(data)
+        return kind.model_validate(data)
     except ValidationError as error:
         details = error.errors()
         # An unknown key explains the missing one that it was meant to be, so it goes first.
         first = next((d for d in details if d["type"] == "extra_forbidden"), details[0])
-        raise InvalidRequest(_sentence(first), field=_path(first)) from None
+        raise InvalidRequest(_sentence(kind, first), field=_path(first)) from None
 
 
-def dumps(recipe: Recipe) -> str:
+def dumps(recipe: BaseModel) -> str:
     """The whole recipe, defaults included; `parse(dumps(r)) == r`."""
     data = recipe.model_dump()
     tables = {key: value for key, value in data.items() if isinstance(value, Mapping)}
@@ -51,11 +58,11 @@ def _path(detail: ErrorDetails) -> str:
     return ".".join(str(part) for part in detail["loc"])
 
 
-def _sentence(detail: ErrorDetails) -> str:
+def _sentence(kind: type[BaseModel], detail: ErrorDetails) -> str:
     path = _path(detail)
     match detail["type"]:
         case "extra_forbidden":
-            known = _keys_beside(detail)
+            known = _keys_beside(kind, detail)
             near = difflib.get_close_matches(str(detail["loc"][-1]), known, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
             return f"the recipe has an unknown key {path!r}; {hint}"
@@ -67,8 +74,8 @@ def _sentence(detail: ErrorDetails) -> str:
             return f"recipe key {path!r} is {detail['input']!r}: {detail['msg']}"
 
 
-def _keys_beside(detail: ErrorDetails) -> list[str]:
-    model: type[BaseModel] = Recipe
+def _keys_beside(kind: type[BaseModel], detail: ErrorDetails) -> list[str]:
+    model = kind
     for part in detail["loc"][:-1]:
         annotation = model.model_fields[str(part)].annotation
         assert isinstance(annotation, type) and issubclass(annotation, BaseModel)

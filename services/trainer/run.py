@@ -2,48 +2,53 @@
 
     publish version 0 -> evaluate -> (play, reward, update, publish) * n -> evaluate -> report
 
-Strictly on-policy: an iteration's episodes are all sampled from the weights that it then
-updates. Runs on the event loop; whatever needs torch goes to one worker thread.
+Strictly on-policy by default: an iteration's episodes are all sampled from the weights that it
+then updates; `services.trainer.ahead` is for those who allow more. Runs on the event loop;
+whatever needs torch goes to one worker thread.
 """
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-import structlog
-
-from services.trainer.batches import Sample
+from services.trainer.ahead import Ahead, Draws, Mark
 from services.trainer.branching import branch_jobs, choose, harvest_branches
 from services.trainer.evaluation import Row, describe, row
 from services.trainer.events import EventLog
 from services.trainer.gather import Collector, Episode, patiently
-from services.trainer.groups import Harvest, harvest
-from services.trainer.jobs import Sender, TaskSampler, eval_jobs, stable_seed, train_jobs
-from services.trainer.learner import Learner
-from services.trainer.learner_state import load_learner, save_learner
+from services.trainer.groups import Harvest, harvest, staleness
+from services.trainer.jobs import (
+    Sender,
+    TaskSampler,
+    eval_jobs,
+    stable_seed,
+    train_jobs,
+    validation,
+)
+from services.trainer.pictures import fetch_pictures
 from services.trainer.progress import Progress
 from services.trainer.recipe import Recipe
 from services.trainer.replay import SuccessReplay
 from services.trainer.rundir import RunDir
-from services.trainer.summary import Findings
+from services.trainer.summary import Findings, Transitions
+from services.trainer.team import Team
+from services.trainer.telling import Teller
+from services.trainer.tracking import Nothing, Tracker, open_tracker
+from services.trainer.world import World
 from wmkit.domain.episode import ResultStatus
-from wmkit.domain.errors import InvalidRequest, NotFound, WMError
-from wmkit.domain.runs import RunEvent, RunStatus
+from wmkit.domain.errors import InvalidRequest
+from wmkit.domain.generation import PolicyInfo
 from wmkit.ports import BlobStore, JobQueue, Policy, WorldModel
 
-log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 PATIENCE_S = 60.0
 """How long a peer may be away before the run fails."""
-FETCHES = 32
-LOST_ALARM = 0.1
-"""Fraction of a phase's episodes without a verdict above which watchers are warned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,7 @@ class Run:
         *,
         thread: Executor,
         device: str = "cpu",
+        world: World | None = None,
         attempt: int = 0,
     ) -> None:
         self.run_id = run_id
@@ -76,16 +82,22 @@ class Run:
         self._attempt = attempt
         self._began = time.monotonic()
         self._sampler = TaskSampler(recipe.tasks, recipe.seed)
+        self._draws = Draws(self._sampler)
+        self._ahead = Ahead(
+            self._gather, self._mark, recipe.schedule.max_staleness, recipe.schedule.iterations
+        )
         self._replay = SuccessReplay(recipe.replay)
         self.recipe = recipe
         self.findings = Findings()
         self.version = -1
-        self.learner: Learner | None = None
+        self._tracker: Tracker = Nothing()
+        self.learner: Team | None = None
         self._ports = ports
         self._folder = folder
-        self._events = events
+        self._tell = Teller(run_id, recipe, events, self.findings)
         self._thread = thread
         self._device = device
+        self._world = world
         self._collector = Collector(
             run_id,
             ports.queue,
@@ -100,7 +112,16 @@ class Run:
 
         Raises WMError with the one sentence why the run cannot go on.
         """
-        learner = await self._in_thread(lambda: Learner(self.recipe, device=self._device))
+        self._tracker = open_tracker(
+            self.recipe.tracker, self.run_id, self._folder.path, self.recipe.model_dump()
+        )
+        info = await patiently(self._ports.policy.info, PATIENCE_S)
+        if not info.logprobs:
+            await self._evaluate_hosted(info)
+            return
+        learner = await self._in_thread(
+            lambda: Team(self.recipe, device=self._device, world=self._world)
+        )
         self.learner = learner
         await self._check_processor(learner)
         if resume:
@@ -110,8 +131,25 @@ class Run:
             self.findings.before = await self._evaluate("evaluate-before")
             await self._save_state(learner)
         if self.recipe.schedule.iterations:
-            await self._train(learner)
+            try:
+                await self._train(learner)
+            finally:
+                await self._ahead.stop()
+            if self.recipe.schedule.max_staleness:
+                # Played ahead of an iteration that does not come.
+                await self._collector.abandon("training ended before it was needed")
             self.findings.after = await self._evaluate("evaluate-after")
+
+    async def _evaluate_hosted(self, info: PolicyInfo) -> None:
+        """Play the held-out tasks with a model that has no weights here, and nothing else."""
+        if self.recipe.schedule.iterations:
+            raise InvalidRequest(
+                f"the policy service serves {info.model}, which gives no log-probabilities: it "
+                "can be evaluated (schedule.iterations = 0), not trained"
+            )
+        self.policy_id, self.version = info.policy_id, info.version
+        if not self.findings.before:
+            self.findings.before = await self._evaluate("evaluate-before")
 
     async def save_checkpoint(self) -> None:
         """Write the weights as they are now."""
@@ -119,15 +157,16 @@ class Run:
             await self._in_thread(lambda: self._folder.save_checkpoint(learner.save))
 
     async def abandon(self, reason: str) -> None:
-        """End the jobs that are still out, when the run ends early."""
+        """End the jobs that are still out, when the run ends early; nothing is told any more."""
+        self._tracker.close()
         await self._collector.abandon(reason)
 
-    async def _restore(self, learner: Learner) -> None:
+    async def _restore(self, learner: Team) -> None:
         """Stand where the last saved state stood; without one, at the very beginning."""
         folder = self._folder.latest_state()
         saved = None
         if folder is not None:
-            await self._in_thread(lambda: load_learner(learner, folder))
+            await self._in_thread(lambda: learner.load_state(folder))
             text = (folder / "run.json").read_text("utf-8")
             saved = Progress.model_validate_json(text)
         self._folder.cut_logs(saved.files if saved else {})
@@ -136,10 +175,12 @@ class Run:
             self.version, self.policy_id = saved.version, saved.policy_id
             self._collector.go_to(saved.cursor)
             self._sampler.restore(saved.sampler)
+            self._draws.recall(saved.ahead)
             self._replay.restore(saved.replay)
             found.before, found.transitions = saved.before, saved.transitions
             found.iterations, found.train_s = saved.iteration, saved.train_s
             found.earlier_s = saved.wall_s
+            found.best = saved.best
         ledger = await patiently(lambda: self._ports.queue.ledger(self.run_id), PATIENCE_S)
         if not ledger.requested:  # another queue: it begins at its own beginning
             self._collector.go_to("0")
@@ -149,37 +190,43 @@ class Run:
             # What is loaded comes from updates that will be made again, and no policy goes
             # back to an older version; so it is another policy from here on.
             self.policy_id = _renamed(self.policy_id)
-        self._milestone("train", f"resumed after iteration {found.iterations}")
+        self._tell.milestone("train", f"resumed after iteration {found.iterations}")
 
-    async def _save_state(self, learner: Learner) -> None:
-        """Everything that `_restore` needs. Called when no job is out."""
+    async def _save_state(self, learner: Team) -> None:
+        """Everything that `_restore` needs. Jobs of coming iterations may be out: the resumed
+        run stands where the first of them began."""
         found, schedule = self.findings, self.recipe.schedule
+        mark = self._ahead.begun(found.iterations + 1) or self._mark()
+        sizes = self._folder.log_sizes()
+        sizes["trajectories.jsonl"] = mark.trajectories_bytes
         progress = Progress(
             iteration=found.iterations,
             version=self.version,
             policy_id=self.policy_id,
-            cursor=self._collector.position,
+            cursor=mark.cursor,
             sampler=self._sampler.state(),
+            ahead=self._draws.after(found.iterations),
             replay=self._replay.state(),
             before=found.before,
-            transitions=found.transitions,
+            best=found.best,
+            transitions=mark.transitions,
             train_s=found.train_s,
             wall_s=found.earlier_s + time.monotonic() - self._began,
-            files=self._folder.log_sizes(),
+            files=sizes,
         )
 
         def write(folder: Path) -> None:
-            save_learner(learner, folder)
+            learner.save_state(folder)
             (folder / "run.json").write_text(progress.model_dump_json(), "utf-8")
 
         await self._in_thread(
             lambda: self._folder.save_state(found.iterations, write, schedule.keep_states)
         )
 
-    async def _train(self, learner: Learner) -> None:
+    async def _train(self, learner: Team) -> None:
         schedule = self.recipe.schedule
         started = time.monotonic() - self.findings.train_s
-        self._milestone("train", "training")
+        self._tell.milestone("train", "training")
         for iteration in range(self.findings.iterations + 1, schedule.iterations + 1):
             elapsed = time.monotonic() - started
             if schedule.max_train_s and elapsed >= schedule.max_train_s:
@@ -189,17 +236,20 @@ class Run:
             self.findings.iterations = iteration
             self.findings.train_s = line["elapsed_s"]
             self._folder.append_metrics(line)
-            self._milestone(
+            self._tracker.log(iteration, line)
+            self._tell.milestone(
                 "train",
                 f"iteration {iteration}: success {line['success']:.2f}, reward "
                 f"{line['reward']:.2f}, {line['groups_used']:.0f} of {line['groups']:.0f} groups "
                 "taught something",
                 metrics=line,
             )
+            if self.recipe.tasks.validation_n and iteration % schedule.validate_every == 0:
+                await self._validate(learner, iteration)
             if iteration % schedule.save_every == 0:
                 await self._save_state(learner)
 
-    async def _iterate(self, learner: Learner, iteration: int) -> dict[str, float]:
+    async def _iterate(self, learner: Team, iteration: int) -> dict[str, float]:
         """Play, learn, publish; returns the metrics of docs/metrics.md."""
         clock = [time.perf_counter()]
 
@@ -207,26 +257,29 @@ class Run:
             clock.append(time.perf_counter())
             return clock[-1] - clock[-2]
 
-        moved = self.findings.transitions
-        before = (moved.commit, moved.imagine, moved.cache_hits)
-        episodes, found, refills = await self._gather(iteration)
+        episodes, found, refills = await self._ahead.get(iteration)
         line: dict[str, float] = {"iteration": iteration, "version": self.version}
         line |= _ends(episodes)
-        line["commits"] = moved.commit - before[0]
-        line["imagines"] = moved.imagine - before[1]
-        line["cache_hits"] = moved.cache_hits - before[2]
+        trajectories = [e.trajectory for e in episodes if e.trajectory is not None]
+        moved = Transitions()
+        for trajectory in trajectories:
+            moved.add(trajectory)
+        line["commits"], line["imagines"] = moved.commit, moved.imagine
+        line["cache_hits"] = moved.cache_hits
+        line |= staleness(trajectories, self.version)
         line["rollout_s"] = lap()
         line["refills"] = refills
-        self._watch_losses(f"iteration {iteration}", [e.lost for e in episodes])
+        self._tell.losses(f"iteration {iteration}", [e.lost for e in episodes])
         self.findings.imagining += [r for r in map(row, episodes) if r.success and r.calls]
         self._sampler.put_back(found.again)
-        images = await self._fetch(found.samples)
+        images = await fetch_pictures(self._ports.blobs, found.samples, PATIENCE_S)
         line |= found.metrics
         line["samples"] = len(found.samples)
         line["prepare_s"] = lap()
         if found.samples:
             line |= await self._in_thread(lambda: learner.update(found.samples, images))
-            self._watch_gap(line["logprob_gap"], iteration)
+            if not line["staleness_max"]:  # else the updates in between are part of it
+                self._tell.gap(line["logprob_gap"], iteration)
             line["update_s"] = lap()
             await self._publish(learner, self.version + 1)
             line["publish_s"] = lap()
@@ -243,11 +296,11 @@ class Run:
         episodes: list[Episode] = []
         groups, missing, refills = 0, schedule.groups, 0
         while True:
-            tasks = self._sampler.draw(missing)
+            tasks = self._draws.take(iteration, missing)
             jobs = train_jobs(self.recipe, self._sender, iteration, tasks, groups)
             groups += missing
             episodes += await self._collector.play(
-                jobs, lambda e: e, lambda n, of: self._progress("train", n, of)
+                jobs, lambda e: e, partial(self._tell.progress, "train")
             )
             played = {episode.job.task for episode in episodes}
             replayed = await self._replay.fetch(played, self.version, self._ports.blobs)
@@ -262,7 +315,7 @@ class Run:
             branches = await self._collector.play(
                 branch_jobs(self.recipe, self._sender, iteration, points),
                 lambda e: e,
-                lambda n, of: self._progress("train", n, of),
+                partial(self._tell.progress, "train"),
             )
             samples, metrics = harvest_branches(branches, self.recipe, self.version, seed)
             found.samples += samples
@@ -271,12 +324,14 @@ class Run:
         return episodes, found, refills
 
     async def _evaluate(self, phase: str) -> list[Row]:
-        self._milestone(phase, f"evaluating {self.recipe.tasks.eval_n} held-out instances")
+        self._tell.milestone(phase, f"evaluating {self.recipe.tasks.eval_n} held-out instances")
         jobs = eval_jobs(self.recipe, self._sender, phase)
-        rows = await self._collector.play(jobs, row, lambda n, of: self._progress(phase, n, of))
-        self._watch_losses(phase, [r.reason for r in rows])
+        rows = await self._collector.play(jobs, row, partial(self._tell.progress, phase))
+        self._tell.losses(phase, [r.reason for r in rows])
         metrics = describe(rows)
-        self._milestone(
+        held_out = {f"held_out_{name}": value for name, value in metrics.items()}
+        self._tracker.log(self.findings.iterations, held_out)
+        self._tell.milestone(
             phase,
             f"held-out success {metrics['success']:.3f} "
             f"[{metrics['ci95_low']:.3f}, {metrics['ci95_high']:.3f}], n = {metrics['n']:.0f}",
@@ -284,21 +339,50 @@ class Run:
         )
         return rows
 
+    async def _validate(self, learner: Team, iteration: int) -> None:
+        """Play the validation instances, and keep the weights that do best on them so far."""
+        await self._ahead.settle()  # one phase is played at a time
+        phase = f"validate-{iteration}"
+        jobs = eval_jobs(self.recipe, self._sender, phase, validation(self.recipe.tasks))
+        rows = await self._collector.play(jobs, row, partial(self._tell.progress, phase))
+        success = describe(rows)["success"]
+        self._tracker.log(iteration, {"validation_success": success})
+        best = self.findings.best
+        if best is None or success > best["success"]:
+            best = {"iteration": iteration, "version": self.version, "success": success}
+            self.findings.best = best
+            await self._in_thread(lambda: self._folder.save_checkpoint(learner.save, "best"))
+        self._tell.milestone(
+            "train",
+            f"validation after iteration {iteration}: success {success:.3f}, best "
+            f"{best['success']:.3f} after iteration {best['iteration']:.0f}",
+        )
+
+    def _mark(self) -> Mark:
+        sizes = self._folder.log_sizes()
+        return Mark(
+            self._collector.position,
+            sizes["trajectories.jsonl"],
+            replace(self.findings.transitions),
+        )
+
     @property
     def _sender(self) -> Sender:
         return Sender(self.run_id, self.policy_id, self.version, self._attempt)
 
-    async def _publish(self, learner: Learner, version: int) -> None:
+    async def _publish(self, learner: Team, version: int) -> None:
         """Hand the current weights to the policy service as that version."""
-        weights = await self._in_thread(learner.weights)
+        weights, probe = await self._in_thread(lambda: (learner.weights(), learner.probe()))
         policy, blobs = self._ports.policy, self._ports.blobs
         digest = await patiently(lambda: blobs.put(weights), PATIENCE_S)
-        await patiently(lambda: policy.update_weights(self.policy_id, version, digest), PATIENCE_S)
+        await patiently(
+            lambda: policy.update_weights(self.policy_id, version, digest, probe=probe), PATIENCE_S
+        )
         if version != self.version:  # a resumed run publishes its version once more
             self._folder.append_version(version, digest)
         self.version = version
 
-    async def _check_processor(self, learner: Learner) -> None:
+    async def _check_processor(self, learner: Team) -> None:
         info = await patiently(self._ports.policy.info, PATIENCE_S)
         if info.processor != learner.processor:
             raise InvalidRequest(
@@ -306,23 +390,6 @@ class Run:
                 f"{self.recipe.checkpoint} (processor {info.processor[:12]}, here "
                 f"{learner.processor[:12]}): start it with the same checkpoint"
             )
-
-    async def _fetch(self, samples: Sequence[Sample]) -> dict[str, bytes]:
-        """The encoded pictures of all samples, by digest."""
-        gate = asyncio.Semaphore(FETCHES)
-
-        async def get(digest: str, sample: str) -> bytes:
-            async with gate:
-                try:
-                    return await patiently(lambda: self._ports.blobs.get(digest), PATIENCE_S)
-                except NotFound:
-                    raise WMError(
-                        f"{sample}: its picture {digest[:12]} is not in the blob store"
-                    ) from None
-
-        needed = {ref.digest: sample.name for sample in samples for ref in sample.images}
-        data = await asyncio.gather(*(get(digest, name) for digest, name in needed.items()))
-        return dict(zip(needed, data, strict=True))
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Run `work` in the torch thread; a cancelled run waits until the thread is idle."""
@@ -339,43 +406,6 @@ class Run:
         self._folder.append_episode(episode)
         if episode.trajectory is not None:
             self.findings.transitions.add(episode.trajectory)
-
-    def _watch_losses(self, where: str, reasons: Sequence[str]) -> None:
-        """Warn about episodes without a verdict. `reasons`: one per episode, "" for a valid
-        one. Raises WMError when not one is valid: something is broken for all of them."""
-        lost = [reason for reason in reasons if reason]
-        if len(lost) <= LOST_ALARM * len(reasons):
-            return
-        reason, count = Counter(lost).most_common(1)[0]
-        message = f"{where}: {len(lost)} of {len(reasons)} episodes were lost, {count} to: {reason}"
-        if len(lost) == len(reasons):
-            raise WMError(message)
-        self._milestone("train" if where.startswith("iter") else where, f"warning: {message}")
-
-    def _watch_gap(self, gap: float, iteration: int) -> None:
-        if gap > self.recipe.loss.gap_alarm:
-            message = (
-                f"warning: iteration {iteration}: sampler and trainer disagree by {gap:.4f} nats "
-                f"a token (alarm at {self.recipe.loss.gap_alarm:g})"
-            )
-            log.warning("log-probability gap", run_id=self.run_id, gap=gap, iteration=iteration)
-            self._milestone("train", message)
-
-    def _milestone(self, phase: str, message: str, metrics: dict[str, float] | None = None) -> None:
-        log.info(message, run_id=self.run_id, phase=phase)
-        self._events.milestone(
-            RunEvent(
-                RunStatus.RUNNING,
-                phase,
-                self.findings.iterations,
-                metrics=metrics or {},
-                message=message,
-            )
-        )
-
-    def _progress(self, phase: str, done: int, total: int) -> None:
-        iteration = self.findings.iterations + (phase == "train")
-        self._events.progress(RunEvent(RunStatus.RUNNING, phase, iteration, done, total))
 
 
 def _renamed(policy_id: str) -> str:

@@ -8,6 +8,7 @@ trajectories.jsonl  one line per job: how it ended, digest of its trajectory
 versions.jsonl      one line per published version: digest of its weights in the blob store
 states/             what a resumed run goes on from, one folder per saved iteration
 checkpoint/         a complete checkpoint folder
+best/               another one: the weights that did best in validation
 summary.json        before, after, improvement, ledger
 report.html         the same for people
 """
@@ -114,14 +115,14 @@ class RunDir:
     def append_version(self, version: int, digest: str) -> None:
         self._append("versions.jsonl", {"version": version, "weights": digest})
 
-    def save_checkpoint(self, write: Callable[[Path], None]) -> None:
+    def save_checkpoint(self, write: Callable[[Path], None], name: str = "checkpoint") -> None:
         """Let `write` fill a new folder, then put it in place of the old one."""
-        fresh = self.path / "checkpoint.new"
+        fresh, place = self.path / f"{name}.new", self.path / name
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir()
         write(fresh)
-        shutil.rmtree(self.checkpoint, ignore_errors=True)
-        fresh.rename(self.checkpoint)
+        shutil.rmtree(place, ignore_errors=True)
+        fresh.rename(place)
 
     def save_state(self, iteration: int, write: Callable[[Path], None], keep: int) -> None:
         """Let `write` fill a new state and, once it is whole, drop all but the `keep` newest."""

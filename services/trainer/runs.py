@@ -25,6 +25,7 @@ from services.trainer.report import build_report
 from services.trainer.run import Ports, Run
 from services.trainer.rundir import RunDir
 from services.trainer.summary import check_books, summarize
+from services.trainer.world import World
 from wmkit.domain.errors import (
     BadCheckpoint,
     InvalidRequest,
@@ -103,12 +104,19 @@ class Runs:
     """Call `restore` once, keep `work` running, `close` at the end."""
 
     def __init__(
-        self, folder: Path, ports: Ports, *, thread: Executor, device: str = "cpu"
+        self,
+        folder: Path,
+        ports: Ports,
+        *,
+        thread: Executor,
+        device: str = "cpu",
+        world: World | None = None,
     ) -> None:
         self._folder = folder
         self._ports = ports
         self._thread = thread
         self._device = device
+        self._world = world
         self._records: dict[str, Record] = {}
         self._waiting: deque[Record] = deque()
         self._news = asyncio.Event()
@@ -273,6 +281,7 @@ class Runs:
             record.events,
             thread=self._thread,
             device=self._device,
+            world=self._world,
             attempt=record.attempt,
         )
         record.set(RunStatus.RUNNING)

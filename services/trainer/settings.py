@@ -15,4 +15,5 @@ class TrainerSettings(ServiceSettings):
     threads: int = Field(0, ge=0)
     """Torch threads; 0 leaves the choice to torch."""
     device: str = "cpu"
-    """Torch device of model and optimizer, such as cpu or cuda:0."""
+    """Torch device of model and optimizer, such as cpu or cuda:0; under torchrun cuda alone, which
+    is the GPU of each process."""

@@ -52,6 +52,8 @@ class Findings:
     """Jobs of earlier attempts that the queue no longer knows."""
     earlier_s: float = 0.0
     """Wall-clock seconds of earlier attempts, as far as they were saved."""
+    best: dict[str, float] | None = None
+    """Iteration, version and validation success of the weights in `best/`."""
     imagining: list[Row] = field(default_factory=list)
     """Training episodes in which the agent asked the world model; for the report alone."""
 
@@ -96,6 +98,7 @@ def summarize(
         "before": _rate(findings.before),
         "after": _rate(findings.after),
         "improvement": improvement_dict(overall.improvement) if overall else None,
+        "best": findings.best,
         "iterations": findings.iterations,
         "episodes": {
             "requested": ledger.requested,

@@ -5,13 +5,19 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from services.trainer.losses import TokenLosses
+from services.trainer.world import World
+
+SUMS = (
+    "count", "nll", "ratio", "clipped_low", "clipped_high", "dual_clipped", "kl", "correction",
+    "masked", "gap_count", "gap",
+)  # fmt: skip
 
 
 @dataclass(slots=True)
 class Tally:
     """Fractions and means are over sampled tokens, `loss` and `grad_norm` over steps."""
 
-    count: int = 0
+    count: float = 0
     nll: float = 0.0
     ratio: float = 0.0
     clipped_low: float = 0.0
@@ -20,7 +26,7 @@ class Tally:
     kl: float = 0.0
     correction: float = 0.0
     masked: float = 0.0
-    gap_count: int = 0
+    gap_count: float = 0
     gap: float = 0.0
     gap_max: float = 0.0
     losses: list[float] = field(default_factory=list)
@@ -54,6 +60,13 @@ class Tally:
             self.gap += gap.sum().item()
             self.gap_max = max(self.gap_max, gap.max().item())
 
+    def merge(self, world: World) -> None:
+        """Make the sums over tokens those of all processes; steps are counted by all alike."""
+        totals = world.total([getattr(self, name) for name in SUMS])
+        for name, value in zip(SUMS, totals, strict=True):
+            setattr(self, name, value)
+        self.gap_max = max(world.share(self.gap_max))
+
     def step(self, loss: float, norm: float, lr: float) -> None:
         """Add an optimizer step; the learning rate of the last one is kept."""
         self.losses.append(loss)
@@ -67,7 +80,7 @@ class Tally:
             "grad_norm": sum(self.norms) / steps,
             "lr": self.lr,
             "optimizer_steps": len(self.losses),
-            "nll": self.nll / count,
+            "entropy": self.nll / count,
             "ratio": self.ratio / count,
             "clip_low": self.clipped_low / count,
             "clip_high": self.clipped_high / count,

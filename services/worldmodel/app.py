@@ -22,6 +22,7 @@ from services.worldmodel.servicer import NAME, WorldModelServicer
 from services.worldmodel.settings import WorldModelSettings
 from services.worldmodel.states import States
 from services.worldmodel.transitions import Transitions
+from services.worldmodel.verdicts import Verdicts
 from services.worldmodel.world import World
 from wmkit.blobs import open_blobs
 from wmkit.clients.renderer import RendererClient
@@ -61,7 +62,8 @@ async def open_world(settings: WorldModelSettings) -> AsyncIterator[World]:
     names = [name.strip() for name in settings.backends.split(",") if name.strip()]
     if not names:
         raise InvalidRequest("WMR1_BACKENDS names no backend", field="backends")
-    registry = backends.load(names, settings)
+    # In a thread: a checkpoint in this process takes its time, and health is asked meanwhile.
+    registry = await asyncio.to_thread(backends.load, names, settings)
     blobs = open_blobs(settings.blobs)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(registry.close)
@@ -87,6 +89,7 @@ async def open_world(settings: WorldModelSettings) -> AsyncIterator[World]:
             Pictures(renderer, states, index, blobs, settings.known_pictures),
             blobs,
             model_judge,
+            Verdicts(index),
         )
 
 

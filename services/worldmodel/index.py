@@ -39,8 +39,10 @@ class Index:
         reply: bytes | None = await self._issue(lambda p: p.get(self._prefix + key))
         return reply
 
-    async def put(self, key: str, value: bytes) -> None:
-        await self._issue(lambda p: p.set(self._prefix + key, value, px=self._ttl_ms))
+    async def put(self, key: str, value: bytes, ttl_s: float | None = None) -> None:
+        """Store a value, for the usual lifetime unless told otherwise."""
+        ttl_ms = self._ttl_ms if ttl_s is None else max(1, round(ttl_s * 1000))
+        await self._issue(lambda p: p.set(self._prefix + key, value, px=ttl_ms))
 
     async def put_first(self, key: str, value: bytes) -> bytes:
         """Store `value` unless the key exists; the value that is there afterwards."""
@@ -55,6 +57,24 @@ class Index:
         Renewals never shorten a lifetime, so the pin holds; pinning again renews it.
         """
         await asyncio.gather(self._set_missing(key, value), self._extend(key, self._pin_ms))
+
+    async def acquire(self, key: str, owner: str, ttl_s: float) -> bool:
+        """Whether nobody held `key`, so that `owner` holds it now."""
+        ttl_ms = max(1, round(ttl_s * 1000))
+        name = self._prefix + key
+        return bool(await self._issue(lambda p: p.set(name, owner, px=ttl_ms, nx=True)))
+
+    async def keep(self, key: str, owner: str, ttl_s: float) -> bool:
+        """Hold `key` for longer; False where another holds it or nobody does any more."""
+        if await self.get(key) != owner.encode():
+            return False
+        ttl_ms = max(1, round(ttl_s * 1000))
+        return bool(await self._issue(lambda p: p.pexpire(self._prefix + key, ttl_ms)))
+
+    async def release(self, key: str, owner: str) -> None:
+        """Let go of `key`, unless another holds it by now."""
+        if await self.get(key) == owner.encode():
+            await self._issue(lambda p: p.delete(self._prefix + key))
 
     def touch(self, key: str, value: bytes) -> None:
         """Renew a key at the next `renew`; `value` restores it if Redis has evicted it."""

@@ -170,8 +170,8 @@ class Pictures:
 
 
 def _name(backend: WorldBackend[Any], live: Live, request: ImageRequest) -> _Name:
-    quality = request.quality if request.format == "jpeg" else 0
-    return (backend.revision, live.state.screen_id, request.format, request.scale, quality)
+    look = (request.format, request.scale, request.lossy_quality)
+    return (backend.revision, live.state.screen_id, *look)
 
 
 def _key(name: _Name, drawn_by: str) -> str:

@@ -86,8 +86,8 @@ def _opaque(picture: pil.Image) -> pil.Image:
 
 def _encode(picture: pil.Image, request: ImageRequest) -> bytes:
     out = BytesIO()
-    if request.format == "jpeg":
-        picture.save(out, "JPEG", quality=request.quality)
-    else:
+    if request.format == "png":
         picture.save(out, "PNG")
+    else:
+        picture.save(out, request.format.upper(), quality=request.quality)
     return out.getvalue()

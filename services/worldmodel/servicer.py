@@ -1,6 +1,6 @@
 """`WorldModelService` on the wire: protobuf in, `World`, protobuf out. No decisions here.
 
-Domain errors are turned into statuses by the server's interceptor; only BatchStep, whose
+Domain errors are turned into statuses by the server's guard; only BatchStep, whose
 items fail one by one, encodes them itself.
 """
 
@@ -101,6 +101,7 @@ class WorldModelServicer(rpc.WorldModelServiceServicer):  # type: ignore[misc]
             actions=convert.action_log_from_pb(request.actions)
             if request.HasField("actions")
             else None,
+            request_id=request.request_id,
         )
         return convert.judgement_to_pb(judgement)
 

@@ -13,6 +13,10 @@ class WorldModelSettings(LearnedSettings):
     """World models to run, comma-separated; the first one is the default."""
     replay: str = ""
     """Packed recordings (JSON lines) that the replay backend plays."""
+    degrade: str = ""
+    """Faults of the degraded backend with their rates, such as "stale=0.1,dropped=0.05"."""
+    degrade_seed: int = 0
+    """Another draw of those faults."""
     state_ttl_s: float = Field(86_400.0, gt=0)
     """Lifetime of states, transitions and picture names in Redis; renewed by use."""
     pin_ttl_s: float = Field(1_209_600.0, gt=0)

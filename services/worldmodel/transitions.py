@@ -5,9 +5,9 @@ the backend reads it and, where it samples, the seed. The first stored answer fo
 and is the answer from then on, on every replica. Why a step is made never enters. No pictures
 here; a backend that has to see the screen is given what the caller's `look` returns.
 
-Equal requests in flight share one computation within a process. Across replicas the answers
-meet in Redis (the first one wins), but the work is not shared: for an exact backend a lock
-there costs more than the transition.
+Equal requests in flight share one computation within a process, and across replicas where a
+model is asked (`leases`). An exact backend's answers only meet in Redis, where the first one
+wins: a lease there costs more than the transition.
 """
 
 import json
@@ -20,6 +20,7 @@ from services.worldmodel.backends import WorldBackend
 from services.worldmodel.backends.base import Prediction, Scene, Seeing
 from services.worldmodel.flight import Flight
 from services.worldmodel.index import Index
+from services.worldmodel.leases import Leases
 from services.worldmodel.lru import Lru
 from services.worldmodel.states import Live, States
 from wmkit.blobs import digest
@@ -38,7 +39,7 @@ class Source(StrEnum):
 
     COMPUTED = "computed"
     SHARED = "shared"
-    """Another caller in flight was computing it."""
+    """Another caller in flight, of this replica or another, was computing it."""
     PROCESS = "process"
     REDIS = "redis"
 
@@ -65,6 +66,7 @@ class Transitions:
         self._index = index
         self._known: Lru[_Name, Next] = Lru(size)
         self._flight: Flight[_Name, tuple[Next, Source]] = Flight()
+        self._leases = Leases(index)
 
     async def step(
         self,
@@ -104,14 +106,33 @@ class Transitions:
     ) -> tuple[Next, Source]:
         _, state_id, action, seed, goal = name
         key = transition_key(backend, state_id, action, seed, goal)
-        stored = await self._index.get(key)
-        found = None if stored is None else await self._recall(live.state, key, stored)
-        source = Source.REDIS
+
+        async def stored() -> Next | None:
+            record = await self._index.get(key)
+            return None if record is None else await self._recall(live.state, key, record)
+
+        async def computed() -> Next:
+            return await self._compute(backend, live, name, look, key)
+
+        found = await self._leased(key, stored, computed) if isinstance(backend, Seeing) else None
         if found is None:
-            found = await self._compute(backend, live, name, look, key)
-            source = Source.COMPUTED
-        self._known.put(name, found)
-        return found, source
+            known = await stored()
+            found = (known, Source.REDIS) if known else (await computed(), Source.COMPUTED)
+        self._known.put(name, found[0])
+        return found
+
+    async def _leased(
+        self,
+        key: str,
+        stored: Callable[[], Awaitable[Next | None]],
+        computed: Callable[[], Awaitable[Next]],
+    ) -> tuple[Next, Source]:
+        """A model's answer, asked for by one replica at a time."""
+        known = await stored()
+        if known is not None:
+            return known, Source.REDIS
+        answer, ours = await self._leases.once(key, stored, computed)
+        return answer, Source.COMPUTED if ours else Source.SHARED
 
     async def _compute(
         self, backend: WorldBackend[Any], live: Live, name: _Name, look: Look | None, key: str

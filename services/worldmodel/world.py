@@ -13,11 +13,12 @@ from services.worldmodel.backends import Registry, WorldBackend
 from services.worldmodel.creation import Creation
 from services.worldmodel.judge import ModelJudge
 from services.worldmodel.judging import Judging, look
-from services.worldmodel.metrics import PICTURES, STEPS
+from services.worldmodel.metrics import PICTURES, steps
 from services.worldmodel.pictures import Pictures
 from services.worldmodel.states import Live, States
 from services.worldmodel.transitions import Source, Transitions
-from wmkit.domain.actions import TERMINAL, Action
+from services.worldmodel.verdicts import Verdicts
+from wmkit.domain.actions import TERMINAL, Action, to_dict
 from wmkit.domain.errors import BadHtml, InvalidAction, Unavailable
 from wmkit.domain.sources import FromHtml, StateSource
 from wmkit.domain.tasks import Judgement, TaskRef, TaskTemplate
@@ -37,7 +38,11 @@ from wmkit.ports import BlobStore, Created
 
 
 class World:
-    """One server's world model. Errors are those of `wmkit.domain.errors`."""
+    """One server's world model. Errors are those of `wmkit.domain.errors`.
+
+    Without a `model_judge` only predicates judge; without `verdicts` request ids are not
+    remembered.
+    """
 
     def __init__(
         self,
@@ -47,6 +52,7 @@ class World:
         pictures: Pictures,
         blobs: BlobStore,
         model_judge: ModelJudge | None = None,
+        verdicts: Verdicts | None = None,
     ) -> None:
         self._registry = registry
         self._states = states
@@ -55,6 +61,7 @@ class World:
         self._blobs = blobs
         self._creation = Creation(registry, blobs)
         self._judging = Judging(registry, states, pictures, model_judge)
+        self._verdicts = verdicts
 
     async def create_state(
         self,
@@ -118,7 +125,7 @@ class World:
                 model, before, action, seed, goal=goal, look=lambda: self._look(model, before)
             )
         except _UnseenError as unseen:
-            STEPS.labels(purpose.value, Outcome.FAILED.value, Source.COMPUTED.value).inc()
+            steps(purpose, Outcome.FAILED, Source.COMPUTED).inc()
             provenance = Provenance(model.name, model.revision, step_ms=_ms_since(begin))
             return Transition(Outcome.FAILED, provenance, reason=unseen.reason)
         if pin:
@@ -130,7 +137,7 @@ class World:
             drawn = await self._draw(model, await self._states.get(state.state_id), image)
             if drawn.reason is not None:
                 outcome, state, reason = Outcome.FAILED, None, drawn.reason
-        STEPS.labels(purpose.value, outcome.value, source.value).inc()
+        steps(purpose, outcome, source).inc()
         return Transition(
             outcome=outcome,
             provenance=Provenance(
@@ -182,20 +189,35 @@ class World:
         goal: str = "",
         first_state_id: str = "",
         actions: Sequence[Action] | None = None,
+        request_id: str = "",
     ) -> Judgement:
         """The verdict of the task's predicate or of the model judge; see `judging`.
 
-        Raises UnknownTask, StateNotFound, InvalidRequest, Unavailable.
+        Calls of one `request_id` get one verdict; see `verdicts`. Raises UnknownTask,
+        StateNotFound, InvalidRequest, Unavailable.
         """
-        return await self._judging.judge(
-            task,
-            final_state_id,
-            answer=answer,
-            finish_status=finish_status,
-            goal=goal,
-            first_state_id=first_state_id,
-            actions=actions,
-        )
+
+        async def judge() -> Judgement:
+            return await self._judging.judge(
+                task,
+                final_state_id,
+                answer=answer,
+                finish_status=finish_status,
+                goal=goal,
+                first_state_id=first_state_id,
+                actions=actions,
+            )
+
+        if not request_id or self._verdicts is None:
+            return await judge()
+        question = {
+            "task": None if task is None else [task.template, task.seed],
+            "screens": [first_state_id, final_state_id],
+            "ended": [answer, finish_status],
+            "goal": goal,
+            "actions": None if actions is None else [to_dict(action) for action in actions],
+        }
+        return await self._verdicts.once(request_id, question, judge)
 
     async def list_backends(self) -> Sequence[Backend]:
         return [
@@ -209,8 +231,9 @@ class World:
         ]
 
     async def list_tasks(self) -> Sequence[TaskTemplate]:
-        """The task templates of all backends."""
-        return [template for model in self._registry for template in model.templates()]
+        """The task templates of all backends; what several offer is listed once."""
+        every = [template for model in self._registry for template in model.templates()]
+        return list({template.name: template for template in reversed(every)}.values())[::-1]
 
     async def _look(self, model: WorldBackend[Any], live: Live) -> bytes:
         seen = await look(self._pictures, model, live)

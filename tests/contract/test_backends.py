@@ -1,12 +1,14 @@
 """What every world model behind the service promises: one suite, run over all of them.
 
-A new backend is one line in `BACKENDS`. Learned ones answer from a recorded server.
+A new backend is one line in `BACKENDS`. Learned ones answer from a recorded server, and from a
+tiny checkpoint in this process.
 """
 
 import asyncio
 import base64
 import io
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -14,11 +16,17 @@ from PIL import Image as Pillow
 
 from services.worldmodel.backends.base import Seeing
 from services.worldmodel.backends.code2world import Code2World
+from services.worldmodel.backends.degraded import Degraded, read_rates
 from services.worldmodel.backends.gworld import GWorld
+from services.worldmodel.backends.replay import Replay
 from services.worldmodel.backends.scripted import Scripted
 from services.worldmodel.engine import Endpoint, Engine, Limits
+from services.worldmodel.engine.decoding import Decoder
+from services.worldmodel.engine.in_process import InProcess
 from services.worldmodel.judge import ModelJudge
+from services.worldmodel.replay.recording import RecordedScreen, Recording
 from services.worldmodel.world import World
+from tests import speaking_checkpoints
 from tests.openai_server import Answer, Fault, OpenAiServer, openai_server
 from tests.worldmodel_fakes import Easel, Process
 from wmkit.domain.actions import Action, Finish, OpenApp, Scroll, Tap, Type
@@ -39,17 +47,43 @@ ACTIONS: list[Action] = [
 
 
 def page(words: str) -> str:
-    return f"<!DOCTYPE html><html><body><div id='render-target'>{words}</div></body></html>"
+    return f'<!DOCTYPE html><html><body><div id="render-target">{words}</div></body></html>'
 
 
 def engine(server: OpenAiServer) -> Engine:
     return Engine(Endpoint(server.url, "m"), Limits(attempts=1))
 
 
-BACKENDS: dict[str, Callable[[OpenAiServer], Any]] = {
+@dataclass(frozen=True)
+class Around:
+    """What a backend may need."""
+
+    server: OpenAiServer
+    decoder: Decoder | None = None
+
+    def in_process(self) -> InProcess:
+        assert self.decoder is not None
+        return InProcess(self.decoder)
+
+
+def recorded() -> Replay:
+    """Three screens of which the recorded tap and the scroll lead on."""
+    moves: list[dict[str, Any]] = [
+        {"action": "tap", "point": [0.123, 0.456]},
+        {"action": "scroll", "reveal": "down"},
+    ]
+    screens = tuple(RecordedScreen(html=page(word)) for word in "abc")
+    return Replay((Recording(episode="e", goal="Go.", screens=screens, actions=tuple(moves)),))
+
+
+BACKENDS: dict[str, Callable[[Around], Any]] = {
     "scripted": lambda _: Scripted(),
-    "code2world": lambda server: Code2World(engine(server)),
-    "gworld": lambda server: GWorld(engine(server)),
+    "degraded": lambda _: Degraded(read_rates("stale=0.2,dropped=0.2,renamed=0.2,ignored=0.1")),
+    "replay": lambda _: recorded(),
+    "code2world": lambda around: Code2World(engine(around.server)),
+    "gworld": lambda around: GWorld(engine(around.server)),
+    "code2world in process": lambda around: Code2World(around.in_process()),
+    "gworld in process": lambda around: GWorld(around.in_process()),
 }
 LEARNED = ["code2world", "gworld"]
 
@@ -76,14 +110,30 @@ async def server() -> AsyncIterator[OpenAiServer]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def decoder(tmp_path_factory: pytest.TempPathFactory) -> Decoder:
+    head, _, tail = page("next").partition("next")
+    folder = tmp_path_factory.mktemp("m") / "tiny"
+    return Decoder(speaking_checkpoints.make(folder, head, "next", tail))
+
+
 @pytest.fixture(params=BACKENDS)
-def backend(request: pytest.FixtureRequest, server: OpenAiServer) -> Any:
-    return BACKENDS[request.param](server)
+async def backend(
+    request: pytest.FixtureRequest, server: OpenAiServer, decoder: Decoder
+) -> AsyncIterator[Any]:
+    made = BACKENDS[request.param](Around(server, decoder))
+    yield made
+    if isinstance(made, Seeing):
+        await made.close()
 
 
 @pytest.fixture(params=LEARNED)
 def learned(request: pytest.FixtureRequest, server: OpenAiServer) -> Any:
-    return BACKENDS[request.param](server)
+    return BACKENDS[request.param](Around(server))
+
+
+def task_of(backend: Any) -> TaskRef:
+    return TaskRef(template="replay", seed=0) if backend.name == "replay" else TASK
 
 
 def process_of(backend: Any, shared: Process | None = None) -> Process:
@@ -94,7 +144,8 @@ def process_of(backend: Any, shared: Process | None = None) -> Process:
 
 
 async def start(process: Process) -> str:
-    return (await process.world.create_state(TASK)).state.state_id
+    ref = task_of(process.registry.default)
+    return (await process.world.create_state(ref)).state.state_id
 
 
 def test_it_says_who_it_is(backend: Any) -> None:
@@ -104,8 +155,8 @@ def test_it_says_who_it_is(backend: Any) -> None:
 
 
 def test_a_value_survives_its_bytes(backend: Any) -> None:
-    task, value = backend.start(TASK)
-    assert task.ref == TASK and task.goal
+    task, value = backend.start(task_of(backend))
+    assert task.ref == task_of(backend) and task.goal
     again = backend.loads(backend.dumps(value))
     assert again == value
     assert backend.dumps(again) == backend.dumps(value)

@@ -1,13 +1,11 @@
-"""Nothing of one job is seen in another, nothing leaves the browser, equal is equal.
+"""Nothing of one job is seen in another.
 
 The walls are tested one by one where it matters: the browser's own with documents that the
 sanitizer has not touched.
 """
 
-import asyncio
 import base64
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,6 @@ import pytest_asyncio
 
 from services.renderer.engine import LocalRenderer
 from services.renderer.pool import Job
-from services.worldmodel.phone import boot, html
 from tests.renderer_cases import data, document, draw, renderer
 from wmkit.domain.transition import ImageRequest
 
@@ -91,86 +88,3 @@ async def test_a_page_per_job_gives_the_same_bytes() -> None:
     async with renderer(pages=1) as warm, renderer(pages=1, page_jobs=1) as single:
         for document_ in (loud(), PROBE):
             assert data(await draw(warm, document_)) == data(await draw(single, document_))
-
-
-@asynccontextmanager
-async def listening() -> AsyncIterator[tuple[int, list[bytes]]]:
-    """A port of this machine, and whatever first lines arrive there."""
-    heard: list[bytes] = []
-
-    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.append(await reader.readline())
-        writer.close()
-
-    async with await asyncio.start_server(hear, "127.0.0.1", 0) as server:
-        yield server.sockets[0].getsockname()[1], heard
-
-
-def calling(port: int) -> str:
-    """Everything that loads, prefetches, connects, refreshes or embeds."""
-    url = f"http://127.0.0.1:{port}"
-    links = "".join(
-        f"<link rel='{rel}' href='{url}/{rel}'>"
-        for rel in ("stylesheet", "preload", "prefetch", "preconnect", "dns-prefetch", "icon",
-                    "manifest", "modulepreload", "prerender", "search")
-    )  # fmt: skip
-    return document(
-        f"<img src='{url}/img' srcset='{url}/srcset 2x'><iframe src='{url}/frame'></iframe>"
-        f"<object data='{url}/object'></object><embed src='{url}/embed'><video src='{url}/video' "
-        f"poster='{url}/poster' autoplay></video><audio src='{url}/audio' autoplay></audio>"
-        f"<input type=image src='{url}/input'><svg><image href='{url}/svg'/><use "
-        f"xlink:href='{url}/use#a'/></svg><script src='{url}/script'></script><script>"
-        f"fetch('{url}/fetch');new WebSocket('ws://127.0.0.1:{port}/ws')</script>"
-        f"<p style='background:url({url}/style)'>text</p><table background='{url}/table'></table>",
-        head=f"{links}<style>@import url({url}/import);@font-face{{font-family:F;src:url({url}/f)}}"
-        f"p{{font-family:F;background-image:image-set('{url}/set' 1x)}}</style>",
-    )
-
-
-async def test_nothing_leaves_whether_sanitized_or_not(drawing: LocalRenderer) -> None:
-    async with listening() as (port, heard):
-        html_ = calling(port)
-        await draw(drawing, html_)
-        raw = Job(html_, 1080, 2400, ImageRequest(scale=0.1), False, 20.0)
-        for _ in range(2):
-            assert (await drawing._pool.draw(raw)).data
-        # The port does hear: a caller that is no browser gets through.
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(b"here\n")
-        await reader.read()
-        writer.close()
-        assert heard == [b"here\n"]
-
-
-async def test_a_refresh_that_got_through_spoils_nothing_else(drawing: LocalRenderer) -> None:
-    async with listening() as (port, heard):
-        head = f"<meta http-equiv=refresh content='0;url=http://127.0.0.1:{port}/'>"
-        raw = Job(document("x", head=head), 1080, 2400, ImageRequest(scale=0.1), False, 20.0)
-        await asyncio.gather(drawing._pool.draw(raw), return_exceptions=True)
-        before = data(await draw(drawing, PROBE))
-        assert data(await draw(drawing, PROBE)) == before
-        assert heard == []
-
-
-@pytest.mark.parametrize("scale", [0.15, 0.37, 1.0])
-async def test_equal_requests_have_equal_bytes_in_every_page_and_browser(scale: float) -> None:
-    """Fractional scales and curves are what came out in two ways; see probe.js."""
-    circles = document(
-        "".join(
-            f"<svg style='position:absolute;left:{60 + i * 90}px;top:{300 + i * 77}px' width=140 "
-            f"height=140 viewBox='0 0 24 24'><circle cx=12 cy=12 r={3 + i} fill=red></svg>"
-            f"<div style='position:absolute;left:{i * 90}px;top:{900 + i * 77}px;width:140px;"
-            f"height:140px;border-radius:{36 + i}px;background:#48c'></div>"
-            for i in range(8)
-        )
-    )
-    documents = [circles, html(boot(3)), html(boot(4))]
-    image = ImageRequest(scale=scale)
-    seen: list[set[bytes]] = [set(), set(), set()]
-    for _ in range(2):
-        async with renderer(pages=3) as opened:
-            turns = [i % 3 for i in range(24)]
-            drawn = await asyncio.gather(*(draw(opened, documents[i], image) for i in turns))
-            for i, rendering in zip(turns, drawn, strict=True):
-                seen[i].add(data(rendering))
-    assert [len(each) for each in seen] == [1, 1, 1]

@@ -4,9 +4,11 @@ import base64
 import io
 import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
+from PIL import Image, ImageChops, ImageStat
 
 from services.renderer.engine import LocalRenderer, Request
 from tests.renderer_cases import EXPECTED, case, data, document, draw, pixels, renderer
@@ -146,14 +148,21 @@ async def test_a_page_serves_any_viewport_in_turn(drawing: LocalRenderer) -> Non
         assert picture.getextrema()[1] == (255, 255)
 
 
-async def test_jpeg_has_its_quality(drawing: LocalRenderer) -> None:
+@pytest.mark.parametrize("form", ["jpeg", "webp"])
+async def test_lossy_formats_have_their_quality(drawing: LocalRenderer, form: Any) -> None:
     html = document("<p style='font-size:200px'>Quality of pictures</p>")
-    sizes = []
+    exact = pixels(await draw(drawing, html, FULL))
+    sizes, faults = [], []
     for quality in (10, 90):
-        rendering = await draw(drawing, html, ImageRequest(format="jpeg", quality=quality))
-        assert data(rendering)[:3] == b"\xff\xd8\xff"
+        rendering = await draw(drawing, html, ImageRequest(format=form, quality=quality))
+        assert rendering.image is not None and rendering.image.format == form
+        with Image.open(io.BytesIO(data(rendering))) as picture:
+            assert (picture.format, picture.size) == (form.upper(), exact.size)
+        difference = ImageStat.Stat(ImageChops.difference(pixels(rendering), exact))
         sizes.append(len(data(rendering)))
+        faults.append(max(difference.mean))
     assert sizes[0] < sizes[1]
+    assert faults[1] < faults[0] < 5
 
 
 async def test_the_digest_names_bytes_that_lie_in_the_blob_store(drawing: LocalRenderer) -> None:
@@ -168,7 +177,14 @@ async def test_the_digest_names_bytes_that_lie_in_the_blob_store(drawing: LocalR
 
 
 @pytest.mark.parametrize(
-    "image", [FULL, ImageRequest(scale=0.15), ImageRequest(format="jpeg"), ImageRequest(scale=0.02)]
+    "image",
+    [
+        FULL,
+        ImageRequest(scale=0.15),
+        ImageRequest(format="jpeg"),
+        ImageRequest(format="webp"),
+        ImageRequest(scale=0.02),
+    ],
 )
 @pytest.mark.parametrize(
     ("html", "blank"),
@@ -187,6 +203,57 @@ async def test_blank_is_a_picture_of_nothing_that_was_not_meant(
 ) -> None:
     rendering = await draw(drawing, html, image)
     assert rendering.reason is (FailureReason.BLANK if blank else None)
+
+
+async def test_text_without_a_face_is_drawn_in_a_phones(drawing: LocalRenderer) -> None:
+    def text(style: str) -> str:
+        return document(f"<p style='font-size:90px;{style}'>The quick brown fox 0123</p>")
+
+    named = data(await draw(drawing, text("font-family:Roboto"), FULL))
+    for style in ("", "font-family:sans-serif", "font-family:Gone,sans-serif"):
+        assert data(await draw(drawing, text(style), FULL)) == named
+    for style in ("font-family:serif", "font-family:monospace"):
+        assert data(await draw(drawing, text(style), FULL)) != named
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("字", "漢"), ("한", "국"), ("か", "な"), ("ע", "מ"), ("م", "ع"), ("🙂", "🎉"), ("ก", "ข")],
+    ids=["Han", "Hangul", "Kana", "Hebrew", "Arabic", "emoji", "Thai"],
+)
+async def test_scripts_of_the_world_are_drawn_and_not_as_boxes(
+    drawing: LocalRenderer, one: str, other: str
+) -> None:
+    """Two characters that no font has look alike."""
+
+    async def drawn(text: str) -> Image.Image:
+        html = document(f"<p style='font-size:300px;margin:0'>{text}</p>")
+        return pixels(await draw(drawing, html, ImageRequest(scale=0.3)))
+
+    first, second, unknown = await drawn(one), await drawn(other), await drawn("\U0003fff0")
+    assert first.tobytes() != second.tobytes()
+    assert unknown.tobytes() not in (first.tobytes(), second.tobytes())
+    red, _, blue = first.split()
+    coloured = ImageChops.difference(red, blue).getbbox() is not None
+    assert coloured is (one == "🙂")
+
+
+async def test_text_from_right_to_left_begins_at_the_right_and_is_joined(
+    drawing: LocalRenderer,
+) -> None:
+    async def ink(text: str, direction: str) -> tuple[int, int, int, int]:
+        html = document(f"<p dir={direction} style='font-size:200px;margin:0'>{text}</p>")
+        picture = pixels(await draw(drawing, html, FULL)).convert("L")
+        box = picture.point(lambda value: 255 * (value < 128)).getbbox()
+        assert box is not None
+        return box
+
+    left, _, right, _ = await ink("שלום", "rtl")
+    assert left > 540 and right > 1000
+    assert (await ink("שלום", "ltr"))[2] < 800
+    # Letters of one word join and take less room than apart.
+    joined, apart = await ink("ببب", "rtl"), await ink("ب ب ب", "rtl")
+    assert joined[2] - joined[0] < (apart[2] - apart[0]) * 0.9
 
 
 async def test_elements_have_role_text_box_and_states(drawing: LocalRenderer) -> None:
@@ -282,6 +349,8 @@ async def test_pictures_in_the_document_are_waited_for(drawing: LocalRenderer) -
         (10, 10, ImageRequest(scale=0.01), "image.scale"),
         (1080, 2400, ImageRequest(scale=float("nan")), "image.scale"),
         (1080, 2400, ImageRequest(format="jpeg", quality=0), "image.quality"),
+        (1080, 2400, ImageRequest(format="webp", quality=101), "image.quality"),
+        (5000, 100, ImageRequest(format="webp", scale=3.5), "image.format"),
     ],
 )
 async def test_what_cannot_be_asked_for_is_the_callers_mistake(

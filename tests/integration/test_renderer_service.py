@@ -121,12 +121,16 @@ async def test_html_may_lie_in_the_blob_store(served: tuple[str, Path]) -> None:
         image = common.ImageRequest(delivery=common.DELIVERY_DIGEST, scale=0.2)
         response = await stub.Render(pb.RenderRequest(html_digest=name, image=image), timeout=30)
         direct = await client.render(PAGE, 1080, 2400, SMALL)
+        named = await client.draw(Page("", "", 1080, 2400, SMALL, html_digest=name))
+        told = await client.draw(Page("", "", 1080, 2400, None, html_digest=name))
         with pytest.raises(grpc.aio.AioRpcError) as missing:
             await stub.Render(pb.RenderRequest(html_digest="0" * 64), timeout=30)
         with pytest.raises(grpc.aio.AioRpcError) as nothing:
             await stub.Render(pb.RenderRequest(), timeout=30)
     assert direct.image is not None
     assert response.image.digest == direct.image.digest
+    assert named.image == direct.image
+    assert (told.image, [element.text for element in told.elements]) == (None, ["served"])
     assert response.image.data == b""
     assert missing.value.code() is grpc.StatusCode.NOT_FOUND
     assert nothing.value.code() is grpc.StatusCode.INVALID_ARGUMENT

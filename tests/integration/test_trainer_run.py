@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import tomllib
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -284,6 +285,20 @@ async def test_a_policy_with_another_processor_is_refused(here: Setting) -> None
     assert summary["error"] == events[-1].message
 
 
+async def test_a_policy_without_log_probabilities_is_evaluated_and_never_trained(
+    here: Setting,
+) -> None:
+    here.bandit.logprobs = False
+    _, events = await here.train(here.recipe())
+    assert events[-1].status is RunStatus.FAILED
+    assert "gives no log-probabilities: it can be evaluated" in events[-1].message
+    here.bandit.policy_id, here.bandit.version = "", 0
+    folder, events = await here.train(here.recipe(iterations=0))
+    assert events[-1].status is RunStatus.SUCCEEDED
+    assert here.bandit.published == []
+    assert json.loads((folder / "summary.json").read_text())["before"]["n"] == 12
+
+
 async def test_episodes_that_cannot_be_trained_on_end_the_run_with_their_name(
     here: Setting,
 ) -> None:
@@ -371,6 +386,51 @@ async def test_every_metric_is_documented(here: Setting) -> None:
     sent = {name for event in events for name in event.metrics}
     assert len(written) > 40
     assert [name for name in sorted(written | sent) if f"`{name}`" not in text] == []
+    # And nothing is described that no run tells.
+    rows = re.findall(r"^\| (`[^|]+) \|", text, re.MULTILINE)
+    described = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert {name for name in described - written if not name.startswith("branch_")} == set()
+
+
+async def test_episodes_played_ahead_are_trained_on_within_the_bound(here: Setting) -> None:
+    text = here.recipe(iterations=5).replace("stall_s = 20", "stall_s = 20\nmax_staleness = 1")
+    folder, events = await here.train(text)
+    assert events[-1].status == RunStatus.SUCCEEDED
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert len(lines) == 5
+    # The first iteration has nothing to be behind of; later ones begin while one trains.
+    assert lines[0]["staleness_max"] == 0
+    assert max(line["staleness_max"] for line in lines) == 1
+    assert all(line["episodes_stale"] == 0 for line in lines)
+    assert all(line["requested"] == 32 for line in lines)
+    jobs = [json.loads(line) for line in (folder / "trajectories.jsonl").read_text().splitlines()]
+    assert len({job["job_id"] for job in jobs}) == len(jobs) == 12 + 5 * 32 + 12
+
+
+async def test_the_best_weights_by_validation_are_kept(here: Setting) -> None:
+    text = here.recipe(iterations=3).replace(
+        "eval_n = 12", "eval_n = 12\nvalidation_seeds = [2000, 3000]\nvalidation_n = 8"
+    )
+    text = text.replace("stall_s = 20", "stall_s = 20\nvalidate_every = 1")
+    folder, events = await here.train(text)
+    assert events[-1].status == RunStatus.SUCCEEDED
+    jobs = [json.loads(line) for line in (folder / "trajectories.jsonl").read_text().splitlines()]
+    rates = {
+        i: [job["success"] for job in jobs if job["phase"] == f"validate-{i}"] for i in (1, 2, 3)
+    }
+    assert [len(found) for found in rates.values()] == [8, 8, 8]
+    best = json.loads((folder / "summary.json").read_text())["best"]
+    first = max(rates, key=lambda i: (sum(rates[i]), -i))
+    assert (best["iteration"], best["success"]) == (first, sum(rates[first]) / 8)
+    published = (folder / "versions.jsonl").read_text().splitlines()
+    version = next(
+        line for line in map(json.loads, published) if line["version"] == best["version"]
+    )
+    kept = checkpoint.load(folder / "best")
+    again = checkpoint.load(here.bandit.folder)
+    load_weights(again.model, await here.bandit.blobs.get(version["weights"]))
+    theirs = again.model.state_dict()
+    assert all(t.equal(theirs[name]) for name, t in kept.model.state_dict().items())
 
 
 async def test_a_run_of_no_iteration_evaluates_once(here: Setting) -> None:

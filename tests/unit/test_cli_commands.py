@@ -26,8 +26,10 @@ def commands() -> list[list[str]]:
 
 def test_there_are_the_commands_that_the_readme_names() -> None:
     assert {" ".join(command) for command in commands()} == {
-        "demo", "up", "train", "resume", "eval", "play", "tasks", "doctor",
+        "demo", "up", "train", "resume", "eval", "play", "doctor",
+        "tasks list", "tasks generate", "tasks validate", "tasks curate", "tasks stats",
         "runs list", "runs show", "runs watch", "runs cancel", "dialect explain",
+        "judge measure",
         "queue stats", "queue drain", "queue dead list", "queue dead retry", "gc",
         "trajectories export", "trajectories import", "trajectories validate",
         "trajectories show",

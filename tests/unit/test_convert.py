@@ -152,6 +152,8 @@ PROVENANCE = Provenance("scripted", "r1", True, 12, "stop", 0.25, 17.5, ("UNCLOS
         ("element", ELEMENTS[0]),
         ("element", ELEMENTS[1]),
         ("image_request", ImageRequest("digest", "jpeg", 0.15, 80, True)),
+        ("image", Image("d2", 162, 360, "webp", b"RIFF")),
+        ("image_request", ImageRequest("bytes", "webp", 0.3, 70)),
         ("image_request", None),
         ("task_ref", TASK.ref),
         ("task", TASK),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from tests import tiny_checkpoints
@@ -79,3 +80,17 @@ def test_a_picture_that_is_none_is_the_callers_mistake(
 ) -> None:
     with pytest.raises(InvalidRequest, match=sentence):
         ImageEncoder(folder).encode(data)
+
+
+@pytest.mark.parametrize("size", [(96, 160), (37, 211), (700, 300), (20, 20)])
+def test_patches_give_back_the_picture_that_they_were_cut_from(
+    folder: Path, size: tuple[int, int]
+) -> None:
+    """Encoding that picture again is the identity, so another processor sees the same pixels."""
+    encoder = ImageEncoder(folder)
+    first = encoder.encode(tiny_checkpoints.png(3, *size))
+    picture = encoder.picture(first)
+    assert picture.size == (first.width_px, first.height_px)
+    again = encoder.encode(encoded(picture))
+    assert again.grid_thw == first.grid_thw
+    assert torch.equal(again.pixel_values, first.pixel_values)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from services.policy.decoding import Answer, Prompt, generate
+from services.policy.decoding import generate
+from services.policy.engine import Answer, Prompt
 from services.policy.features import FeatureCache
 from tests import modeling_reference, tiny_checkpoints
 from wmkit.domain.generation import FinishReason, Part, Picture, Sampling, Text, Tokens, Turn

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 import torch
 
-from services.policy import engine as module
-from services.policy.decoding import Answer, Prompt, generate
-from services.policy.engine import Engine, Limits, Version
+from services.policy import batching as module
+from services.policy.batching import BatchEngine, Limits
+from services.policy.decoding import generate
+from services.policy.engine import Answer, Prompt, Update
 from services.policy.features import FeatureCache
+from services.policy.versions import Version
 from tests import tiny_checkpoints
 from wmkit.domain.errors import (
     BadCheckpoint,
@@ -49,8 +51,8 @@ def prompt(loaded: Loaded, words: str = "go", *, new: int = 4, seed: int = 0) ->
 
 
 @asynccontextmanager
-async def running(loaded: Loaded, **limits: Any) -> AsyncIterator[Engine]:
-    engine = Engine(loaded, Limits(**{"window_s": 0.0, **limits}))
+async def running(loaded: Loaded, **limits: Any) -> AsyncIterator[BatchEngine]:
+    engine = BatchEngine(loaded, Limits(**{"window_s": 0.0, **limits}))
     await engine.start()
     try:
         yield engine
@@ -72,11 +74,12 @@ class Gate:
         prompts: Sequence[Prompt],
         features: FeatureCache,
         abandoned: Callable[[int], bool],
+        prefilled: Callable[[], None],
     ) -> list[Answer]:
         self.rows.append(len(prompts))
         self.entered.release()
         assert self.opened.acquire(timeout=30)
-        return generate(loaded, prompts, features, abandoned)
+        return generate(loaded, prompts, features, abandoned, prefilled)
 
     async def wait(self) -> None:
         assert await asyncio.to_thread(self.entered.acquire, timeout=30)
@@ -132,7 +135,7 @@ async def test_the_event_loop_stays_free_and_updates_wait_for_the_batch(
     async with running(loaded) as engine:
         call = asyncio.create_task(engine.generate(prompt(loaded, new=12)))
         await gate.wait()
-        update = asyncio.create_task(engine.update(Version("run", 1, "d"), other_weights))
+        update = asyncio.create_task(engine.update(Update(Version("run", 1, "d"), other_weights)))
         later = asyncio.create_task(engine.generate(prompt(loaded, new=12)))
         await until(lambda: engine.queued == 1)
         assert engine.current == Version()
@@ -155,7 +158,7 @@ async def test_versions_rise_within_a_policy_and_start_anew_with_another(
     async with running(loaded) as engine:
 
         async def publish(policy_id: str, version: int, digest: str = "d") -> None:
-            await engine.update(Version(policy_id, version, digest), other_weights)
+            await engine.update(Update(Version(policy_id, version, digest), other_weights))
 
         await publish("a", 3)
         with pytest.raises(StalePolicyVersion, match="older than the loaded 3"):
@@ -174,7 +177,7 @@ async def test_only_the_policy_and_version_asked_for_answer(
     async with running(loaded) as engine:
         with pytest.raises(StalePolicyVersion, match="'a' is not loaded, but the checkpoint's own"):
             await engine.generate(prompt(loaded), "a")
-        await engine.update(Version("a", 3, "d"), other_weights)
+        await engine.update(Update(Version("a", 3, "d"), other_weights))
         for policy_id, least in (("a", 3), ("a", 0), ("", 0), ("", 3)):
             _, version = await engine.generate(prompt(loaded), policy_id, least)
             assert version == Version("a", 3, "d")
@@ -188,10 +191,10 @@ async def test_a_request_whose_policy_is_replaced_while_it_waits_is_stale(
     loaded: Loaded, gate: Gate, other_weights: bytes
 ) -> None:
     async with running(loaded) as engine:
-        await engine.update(Version("a", 1, "d"), other_weights)
+        await engine.update(Update(Version("a", 1, "d"), other_weights))
         first = asyncio.create_task(engine.generate(prompt(loaded), "a"))
         await gate.wait()
-        update = asyncio.create_task(engine.update(Version("b", 0, "d"), other_weights))
+        update = asyncio.create_task(engine.update(Update(Version("b", 0, "d"), other_weights)))
         waiting = asyncio.create_task(engine.generate(prompt(loaded), "a"))
         await until(lambda: engine.queued == 1)
         gate.opened.release()
@@ -205,7 +208,7 @@ async def test_bad_weights_change_neither_answers_nor_version(loaded: Loaded) ->
     async with running(loaded) as engine:
         before, _ = await engine.generate(prompt(loaded))
         with pytest.raises(BadCheckpoint):
-            await engine.update(Version("a", 1, "d"), b"junk")
+            await engine.update(Update(Version("a", 1, "d"), b"junk"))
         after, version = await engine.generate(prompt(loaded))
         assert (after, version) == (before, Version())
 

@@ -23,7 +23,7 @@ def drawn(data: bytes, *, content: bool, background: bool) -> Drawn:
 WHITE = encoded(Image.new("RGB", (162, 360), "white"))
 
 
-@pytest.mark.parametrize("form", ["PNG", "JPEG"])
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
 @pytest.mark.parametrize("size", [(1, 1), (162, 360), (1080, 2400)])
 def test_one_colour_is_uniform_and_one_odd_area_is_not(size: tuple[int, int], form: str) -> None:
     picture = Image.new("RGB", size, (12, 34, 56))

@@ -1,11 +1,15 @@
 """Which Chromium is taken: the one named, then the PATH, then playwright's own."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from services.renderer.chromium import find_browser
 from wmkit.domain.errors import InvalidRequest
+
+ROOT = Path(__file__).parents[2]
 
 
 def program(path: Path) -> str:
@@ -51,3 +55,21 @@ def test_the_newest_of_playwrights_own_comes_last(bare: Path) -> None:
 def test_none_is_a_sentence_on_how_to_get_one(bare: Path) -> None:
     with pytest.raises(InvalidRequest, match="apt install chromium-headless-shell"):
         find_browser()
+
+
+def test_the_search_runs_before_anything_is_installed(bare: Path) -> None:
+    """As scripts/setup.sh calls it: an isolated Python without site packages."""
+    browser = program(bare / "bin/chromium-browser")
+    environment = {"PATH": str(bare / "bin"), "HOME": str(bare / "home")}
+
+    def search(**more: str) -> tuple[int, str, str]:
+        words = (sys.executable, "-S", "-m", "services.renderer.chromium")
+        done = subprocess.run(
+            words, env=environment | more, cwd=ROOT, capture_output=True, text=True
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    assert search() == (0, f"{browser}\n", "")
+    code, found, sentence = search(WMR1_BROWSER="gone")
+    assert (code, found) == (1, "")
+    assert sentence == "WMR1_BROWSER=gone is no program that can be run\n"

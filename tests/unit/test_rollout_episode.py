@@ -128,6 +128,50 @@ async def test_an_answer_that_cannot_be_carried_out_ends_the_episode_as_the_agen
     assert trajectory.length == 2  # an unparsable action counts
 
 
+UNREADABLE = "<think>hm</think>\nAction: dance()"
+
+
+async def test_a_second_try_is_granted_once_a_step_and_counts_as_one_step() -> None:
+    policy = an_agent(UNREADABLE, acts(L), acts(R), UNREADABLE, FINISH)
+    trajectory = await play(a_job(retry_unparsable=True), world=a_world(), policy=policy)
+    assert trajectory.ending is Ending.FINISH
+    assert [step.action["action"] for step in trajectory.steps if step.action] == [
+        *("tap", "tap", "finish"),
+    ]
+    assert trajectory.length == 2
+    first, second, third = trajectory.steps
+    assert "unknown action 'dance'" in first.retried
+    assert (first.parse_error, second.retried) == ("", "")
+    assert first.text == UNREADABLE + acts(L)
+    assert first.thought == "hm\nSo."
+    assert third.retried == first.retried
+    assert told(policy, 1).startswith("user: Your action could not be read: unknown action 'dance'")
+
+
+async def test_after_a_second_unreadable_answer_the_episode_ends() -> None:
+    trajectory = await run(UNREADABLE, UNREADABLE.replace("dance", "sing"), retry_unparsable=True)
+    (step,) = trajectory.steps
+    assert trajectory.ending is Ending.UNPARSABLE
+    assert trajectory.length == 1
+    assert "dance" in step.retried
+    assert "sing" in step.parse_error
+
+
+async def test_a_second_try_may_go_on_thinking_with_the_world_model() -> None:
+    trajectory = await run(
+        f"<think>{call(L)}",
+        "</think>\nAction: dance()",
+        f"<think>{call(R, parent=1)}",
+        "</think>\nAction: " + R,
+        FINISH,
+        retry_unparsable=True,
+    )
+    calls = trajectory.steps[0].imagined
+    assert [(c.k, c.parent, c.answered) for c in calls] == [(1, 0, True), (2, 1, True)]
+    assert trajectory.calls == 2
+    assert trajectory.steps[0].next_state_id == state("startR")
+
+
 async def test_an_answer_cut_at_its_limit_is_unparsable_even_when_an_action_stands_in_it() -> None:
     trajectory = await run(acts(R) + " and then", max_new_tokens=len(acts(R)))
     assert trajectory.ending is Ending.UNPARSABLE

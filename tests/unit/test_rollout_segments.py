@@ -17,6 +17,7 @@ from wmkit.domain.generation import EncodedImage, FinishReason, Generation
 from wmkit.testing import FakePolicy
 from wmkit.testing.policy import END, IMAGE, START
 
+RETRY = Path(__file__).parents[1] / "golden" / "rollout" / "retry.txt"
 GOLDEN = Path(__file__).parents[1] / "golden" / "rollout" / "three_calls.txt"
 
 LOOKS = (
@@ -67,6 +68,15 @@ async def test_golden_episode_with_three_calls_one_chained_and_one_over_budget()
     if os.environ.get("WMR1_UPDATE_GOLDEN"):
         GOLDEN.write_text(found)
     assert found == GOLDEN.read_text()
+
+
+async def test_a_second_try_is_the_same_segment_from_prompt_to_masks() -> None:
+    """As above, for a step whose first answer could not be read."""
+    policy = an_agent("<think>Left?</think>\nAction: tap the left one", acts(L), FINISH)
+    found = pages(await play(a_job(retry_unparsable=True), world=a_world(), policy=policy))
+    if os.environ.get("WMR1_UPDATE_GOLDEN"):
+        RETRY.write_text(found)
+    assert found == RETRY.read_text()
 
 
 async def test_exactly_the_sampled_tokens_are_marked_with_their_own_log_probabilities() -> None:
@@ -131,6 +141,19 @@ def test_a_segment_by_hand() -> None:
     assert segment.mask == (0, 0, 1, 1, 0, 1)
     assert segment.logprobs == (0.0, 0.0, -0.5, -0.25, 0.0, -1.0)
     assert segment.versions == (-1, -1, 0, 0, -1, 1)
+
+
+def test_answers_without_log_probabilities_are_never_marked_for_training() -> None:
+    builder = SegmentBuilder()
+    builder.add(dataclasses.replace(FIRST, logprobs=()), ["aa"])
+    builder.add(dataclasses.replace(SECOND, logprobs=()), ["aa"])
+    segment = builder.build()
+    assert segment.token_ids == (1, 2, 3, 4, 5, 6)
+    assert set(segment.mask) == {0}
+    mixed = SegmentBuilder()
+    mixed.add(dataclasses.replace(FIRST, logprobs=()), ["aa"])
+    mixed.add(SECOND, ["aa"])
+    assert mixed.build().mask == (0, 0, 0, 0, 0, 1)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from services.trainer.recipe import Recipe
 from services.trainer.recipe_toml import dumps, parse
-from wmkit.domain.errors import InvalidRequest
+from wmkit.cli import training
+from wmkit.domain.errors import InvalidRequest, UnknownTask
 
 MINIMAL = """
 checkpoint = "examples/tiny-policy"
@@ -119,12 +120,47 @@ def test_a_written_recipe_reads_back_equal(
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
-def test_shipped_recipes_hold(path: Path) -> None:
-    assert parse(path.read_text("utf-8")).checkpoint == "examples/tiny-policy"
+def test_shipped_recipes_hold(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As `--dry-run` sees them: keys, values, templates; what it prints is a recipe again."""
+    assert path.stem == parse(path.read_text("utf-8")).name.replace("-", "_")
+    training.train(str(path), {}, "", dry_run=True)
+    assert parse(capsys.readouterr().out) == parse(path.read_text("utf-8"))
+
+
+def test_the_recipes_of_the_published_run_are_here_with_its_numbers() -> None:
+    names = {path.stem for path in RECIPES}
+    sizes = ("3b", "7b")
+    assert {"demo", "wm_r1_tiny", "baseline_grpo_tiny"} <= names
+    assert {
+        f"{kind}_{size}" for kind in ("wm_r1_paper", "baseline_grpo") for size in sizes
+    } <= names
+    for path in RECIPES:
+        recipe = parse(path.read_text("utf-8"))
+        if path.stem.startswith("wm_r1_paper"):
+            reward = recipe.reward
+            assert (reward.alpha, reward.beta, reward.gamma) == (1.0, 0.5, 0.1)
+            assert reward.shaping == "paper"
+            assert recipe.episode.max_calls == 5
+            optimizer = recipe.optimizer
+            assert (optimizer.lr, optimizer.betas) == (1e-6, (0.9, 0.999))
+            assert (optimizer.weight_decay, optimizer.grad_clip, optimizer.epochs) == (0.01, 1.0, 1)
+            assert recipe.schedule.iterations * recipe.schedule.groups == 2000
+        if path.stem.startswith("baseline"):
+            assert recipe.episode.max_calls == recipe.episode.max_calls_per_thought == 0
+
+
+def test_a_dry_run_refuses_a_template_that_does_not_exist(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.toml"
+    path.write_text('checkpoint = "x"\n[tasks]\ntemplates = ["settings_turn_onn"]\n', "utf-8")
+    with pytest.raises(UnknownTask, match="did you mean 'settings_turn_on'"):
+        training.train(str(path), {}, "", dry_run=True)
 
 
 def test_the_control_differs_from_the_demo_by_the_shuffle_alone() -> None:
-    demo, control = (parse(path.read_text("utf-8")) for path in RECIPES)
+    folder = RECIPES[0].parent
+    demo, control = (
+        parse((folder / name).read_text("utf-8")) for name in ("demo.toml", "demo_shuffled.toml")
+    )
     assert control.control == "shuffle_rewards"
     same = {"control": "none", "name": demo.name}
     assert control.model_copy(update=same) == demo

@@ -56,7 +56,7 @@ def row(
 
 def lines(count: int) -> list[dict[str, Any]]:
     keys = [
-        *("success", "reward", "length", "calls", "nll", "grad_norm", "logprob_gap"),
+        *("success", "reward", "length", "calls", "entropy", "grad_norm", "logprob_gap"),
         *("groups_used", "groups_dropped_spread", "groups_dropped_size", "unparsable"),
         *("rollout_s", "prepare_s", "update_s", "publish_s"),
     ]

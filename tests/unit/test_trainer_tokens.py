@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from services.policy.engine import Engine
+from services.policy.batching import BatchEngine
 from services.policy.policy import LocalPolicy
 from services.rollout.episode import play
 from services.trainer import losses
@@ -85,7 +85,7 @@ class Scripted:
             stop=next((stop for stop in sampling.stop if text.endswith(stop)), ""),
         )
 
-    async def update_weights(self, *_: Any) -> int:
+    async def update_weights(self, *_: Any, **__: Any) -> int:
         raise NotImplementedError
 
     async def info(self) -> PolicyInfo:
@@ -104,7 +104,7 @@ class Recorder:
         self.answers.append(answer)
         return answer
 
-    async def update_weights(self, *args: Any) -> int:
+    async def update_weights(self, *args: Any, **kwargs: Any) -> int:
         raise NotImplementedError
 
     async def info(self) -> PolicyInfo:
@@ -252,10 +252,10 @@ async def test_an_episode_with_imagined_calls_and_a_truncated_history(
 
 @pytest.fixture
 async def engine_of() -> AsyncIterator[Callable[[Path], Any]]:
-    engines: list[Engine] = []
+    engines: list[BatchEngine] = []
 
-    async def start(folder: Path) -> Engine:
-        engine = Engine(checkpoint.load(folder), threads=1)
+    async def start(folder: Path) -> BatchEngine:
+        engine = BatchEngine(checkpoint.load(folder), threads=1)
         engines.append(engine)
         await engine.start()
         return engine

@@ -57,7 +57,7 @@ def learner(folder: Path, **loss: Any) -> Learner:
     }
     made = Learner(Recipe.model_validate(values))
     if made._reference is not None:
-        shift(made._reference)
+        shift(made._reference.model)
     return made
 
 
@@ -186,7 +186,7 @@ def theirs(made: Learner, of: Sequence[Sample], tmp_path: Path) -> tuple[float, 
         # TRL has prepared this model object only, so the reference's weights visit it.
         mine = {name: t.clone() for name, t in made.model.state_dict().items()}
         assert made._reference is not None
-        made.model.load_state_dict(made._reference.state_dict())
+        made.model.load_state_dict(made._reference.model.state_dict())
         inputs["ref_per_token_logps"] = scores()
         made.model.load_state_dict(mine)
     if recipe.correction != "none":

@@ -39,6 +39,9 @@ async def test_what_is_asked_of_a_picture_tells_pictures_apart() -> None:
     assert len(process.easel.drawn) == 4
     await picture(process, 5, ImageRequest("digest", format="png", quality=60))
     assert len(process.easel.drawn) == 4, "PNG has no quality"
+    for quality in (50, 60):
+        await picture(process, 5, ImageRequest("digest", format="webp", quality=quality))
+    assert len(process.easel.drawn) == 6, "WebP has"
     assert png.image is not None and small.image is not None
     assert (png.image.width_px, small.image.width_px) == (100, 25)
 

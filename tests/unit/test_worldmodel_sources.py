@@ -91,14 +91,15 @@ async def test_a_screenshot_becomes_a_state_and_is_its_own_picture_byte_for_byte
     assert await process.world.html(named) == ""
 
 
-async def test_a_screenshot_is_resized_once_and_found_by_another_process() -> None:
+@pytest.mark.parametrize("form", ["jpeg", "webp"])
+async def test_a_screenshot_is_resized_once_and_found_by_another_process(form: Any) -> None:
     process = Process(Echo())
     state = (await process.world.create_state(FromScreenshot(png()))).state
-    half = ImageRequest(scale=0.5, format="jpeg")
+    half = ImageRequest(scale=0.5, format=form)
     first = await process.world.get_screenshot(state.state_id, half)
     assert first.image is not None
     picture = opened(first.image.data)
-    assert (picture.size, picture.format) == ((30, 60), "JPEG")
+    assert (picture.size, picture.format) == ((30, 60), form.upper())
     red, green, blue = picture.convert("RGB").getpixel((15, 30))  # type: ignore[misc]
     assert red > 180 and green < 60 and blue < 60
     other = Process(Echo(), shared=process)

@@ -19,7 +19,7 @@ from wmkit.domain.errors import WMError
 from wmkit.rpc.ports import holder, is_taken
 from wmkit.settings import DEFAULT_PORTS
 
-FONTS = ("Roboto", "Noto Sans CJK", "Noto Color Emoji")
+FONTS = ("Roboto", "Noto Sans Arabic", "Noto Sans CJK", "Noto Color Emoji")
 
 
 class Level(Enum):

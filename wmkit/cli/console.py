@@ -4,8 +4,10 @@ import signal
 from types import FrameType
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 out = Console(highlight=False)
+err = Console(highlight=False, stderr=True)
 
 
 class _Ended(SystemExit):
@@ -30,3 +32,16 @@ def percent(rate: float) -> str:
 def interval(ci95: tuple[float, float] | list[float]) -> str:
     """`[41.2, 53.3]`, in percent."""
     return f"\\[{100 * ci95[0]:.1f}, {100 * ci95[1]:.1f}]"
+
+
+def counting() -> Progress:
+    """A bar that counts things; only on a terminal, and gone when it is done."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=out,
+        transient=True,
+        disable=not out.is_terminal,
+    )

@@ -1,4 +1,4 @@
-"""`wmr1 train`, `resume`, `eval`, `runs watch` and `runs cancel`."""
+"""`wmr1 train`, `sft`, `resume`, `eval`, `runs watch` and `runs cancel`."""
 
 import asyncio
 import os
@@ -10,6 +10,7 @@ from wmkit.cli import places, recipes
 from wmkit.cli.console import out
 from wmkit.cli.running import conclude, run_at, run_here, watch
 from wmkit.cli.runs import local_run
+from wmkit.cli.tasks import check_templates
 from wmkit.domain.errors import InvalidRequest, RunNotFound
 from wmkit.domain.runs import RunStatus
 
@@ -20,6 +21,8 @@ def train(recipe: str, changes: Mapping[str, Any], trainer: str, *, dry_run: boo
     if dry_run:
         from services.trainer.recipe_toml import dumps
 
+        if not chosen.episode.backend:  # other backends have tasks of their own
+            check_templates(chosen.tasks.templates)
         print(dumps(chosen), end="")
     elif trainer:
         # A trainer elsewhere looks for the checkpoint on its own disk, so the path stays.
@@ -80,3 +83,17 @@ def cancel_run(run_id: str, trainer: str) -> None:
             return (await client.cancel_run(run_id)).status
 
     out.print(f"{run_id} {asyncio.run(cancel())}")
+
+
+def sft(recipe: str) -> None:
+    """Train on stored trajectories, in this process. Raises WMError."""
+    from services.trainer.supervised import run
+
+    folder = run(
+        str(places.find(recipe, "recipe")),
+        os.environ.get("WMR1_RUNS", str(places.root() / "runs")),
+        os.environ.get("WMR1_BLOBS", str(places.root() / "var" / "blobs")),
+        os.environ.get("WMR1_DEVICE", "cpu"),
+    )
+    if folder is not None:
+        out.print(f"the checkpoint is in {places.shown(folder.checkpoint)}")

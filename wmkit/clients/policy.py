@@ -8,7 +8,7 @@ from wmr1.policy.v1 import policy_pb2_grpc
 
 from wmkit import convert
 from wmkit.clients.base import Client
-from wmkit.domain.generation import Generation, PolicyInfo, Sampling, Turn
+from wmkit.domain.generation import Generation, NcclTransfer, PolicyInfo, Sampling, Turn
 
 _NO_IMAGES: Mapping[str, bytes] = MappingProxyType({})
 
@@ -42,13 +42,48 @@ class PolicyClient(Client):
         answer = await self._call(self._stub.Generate, convert.generate_call_to_pb(call))
         return convert.generation_from_pb(answer)
 
-    async def update_weights(self, policy_id: str, version: int, weights_digest: str) -> int:
+    async def update_weights(
+        self,
+        policy_id: str,
+        version: int,
+        weights_digest: str,
+        *,
+        probe: Sequence[float] = (),
+        abort: bool = False,
+    ) -> int:
         """Load weights from the blob store; returns the version that is loaded now.
 
         Raises BadCheckpoint, StalePolicyVersion, NotFound.
         """
         request = pb.UpdateWeightsRequest(
-            policy_id=policy_id, version=version, weights_digest=weights_digest
+            policy_id=policy_id,
+            version=version,
+            weights_digest=weights_digest,
+            probe_logprobs=probe,
+            in_flight=pb.IN_FLIGHT_ABORT if abort else pb.IN_FLIGHT_FINISH,
+        )
+        loaded: int = (await self._call(self._stub.UpdateWeights, request)).version
+        return loaded
+
+    async def receive_weights(
+        self,
+        policy_id: str,
+        version: int,
+        transfer: NcclTransfer,
+        *,
+        probe: Sequence[float] = (),
+        abort: bool = False,
+    ) -> int:
+        """Have the engine receive a broadcast; answers when the version is loaded.
+
+        Raises as `update_weights`, InvalidRequest where the engine cannot receive.
+        """
+        request = pb.UpdateWeightsRequest(
+            policy_id=policy_id,
+            version=version,
+            probe_logprobs=probe,
+            in_flight=pb.IN_FLIGHT_ABORT if abort else pb.IN_FLIGHT_FINISH,
+            nccl=convert.transfer_to_pb(transfer),
         )
         loaded: int = (await self._call(self._stub.UpdateWeights, request)).version
         return loaded

@@ -15,14 +15,19 @@ from wmkit.rpc.status import decode
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a batch; its answer comes back under `key`. `timeout_ms` 0 is the server's."""
+    """All that can be asked of one page; in a batch its answer comes back under `key`.
+
+    `html_digest` names HTML in the blob store, in place of `html`. `image` None makes no
+    picture: elements and warnings only. `timeout_ms` 0 is the server's.
+    """
 
     key: str
     html: str
     width_px: int
     height_px: int
-    image: ImageRequest
+    image: ImageRequest | None
     timeout_ms: int = 0
+    html_digest: str = ""
 
 
 class RendererClient(Client):
@@ -34,13 +39,16 @@ class RendererClient(Client):
     async def render(
         self, html: str, width_px: int, height_px: int, image: ImageRequest
     ) -> Rendering:
-        """The page's picture, or the reason why there is none.
+        """See `draw`."""
+        return await self.draw(Page("", html, width_px, height_px, image))
 
-        Raises InvalidRequest, BadHtml, BrowserCrashed, Overloaded, Unavailable,
-        DeadlineExpired.
+    async def draw(self, page: Page) -> Rendering:
+        """The page's picture, or the reason why there is none; `key` is not used.
+
+        Raises InvalidRequest, BadHtml, NotFound for a digest without blob, BrowserCrashed,
+        Overloaded, Unavailable, DeadlineExpired.
         """
-        request = _request(Page("", html, width_px, height_px, image))
-        return convert.rendering_from_pb(await self._call(self._stub.Render, request))
+        return convert.rendering_from_pb(await self._call(self._stub.Render, _request(page)))
 
     async def batch_render(
         self, pages: AsyncIterable[Page] | Iterable[Page]
@@ -60,10 +68,14 @@ class RendererClient(Client):
 
 
 def _request(page: Page) -> pb.RenderRequest:
-    return pb.RenderRequest(
-        html=page.html,
-        width_px=page.width_px,
-        height_px=page.height_px,
-        image=convert.image_request_to_pb(page.image),
-        timeout_ms=page.timeout_ms,
+    image = convert.image_request_to_pb(page.image)
+    if page.image is None:
+        image.with_elements = True
+    request = pb.RenderRequest(
+        width_px=page.width_px, height_px=page.height_px, image=image, timeout_ms=page.timeout_ms
     )
+    if page.html_digest:
+        request.html_digest = page.html_digest
+    else:
+        request.html = page.html
+    return request

@@ -1,5 +1,6 @@
 """Client of the world-model service."""
 
+import uuid
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -155,10 +156,18 @@ class WorldModelClient(Client):
         goal: str = "",
         first_state_id: str = "",
         actions: Sequence[Action] | None = None,
+        request_id: str = "",
     ) -> Judgement:
-        """The verdict on an episode; see `wmkit.ports.WorldModel.judge`."""
+        """The verdict on an episode; see `wmkit.ports.WorldModel.judge`.
+
+        Without a `request_id` the call has one of its own, so that a retry of the channel is
+        not judged twice. Raises InvalidRequest for an id that was used for another question.
+        """
         request = pb.JudgeRequest(
-            final_state_id=final_state_id, goal=goal, first_state_id=first_state_id
+            final_state_id=final_state_id,
+            goal=goal,
+            first_state_id=first_state_id,
+            request_id=request_id or uuid.uuid4().hex,
         )
         if task is not None:
             request.task.CopyFrom(convert.task_ref_to_pb(task))

@@ -26,6 +26,8 @@ from wmkit.convert.policy import (
     generation_to_pb,
     info_from_pb,
     info_to_pb,
+    transfer_from_pb,
+    transfer_to_pb,
 )
 from wmkit.convert.trainer import event_from_pb, event_to_pb, run_from_pb, run_to_pb
 from wmkit.convert.worldmodel import (
@@ -101,6 +103,8 @@ __all__ = [
     "task_to_pb",
     "template_from_pb",
     "template_to_pb",
+    "transfer_from_pb",
+    "transfer_to_pb",
     "transition_from_pb",
     "transition_to_pb",
 ]

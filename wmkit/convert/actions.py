@@ -1,6 +1,7 @@
 """Canonical actions on the wire. Field names agree, so one rule serves all of them."""
 
 from dataclasses import MISSING, fields
+from functools import lru_cache
 from typing import Any
 
 from wmr1.common.v1 import common_pb2 as pb
@@ -48,6 +49,13 @@ def action_from_pb(message: pb.Action, field: str = "action") -> Action:
     Raises InvalidAction for no or an unknown kind, a missing argument, an unknown
     direction, a negative time or a point outside the screen.
     """
+    return _read(message.SerializeToString(deterministic=True), field)
+
+
+@lru_cache(maxsize=16_384)
+def _read(data: bytes, field: str) -> Action:
+    """Actions repeat, among the members of a group above all; errors are not remembered."""
+    message = pb.Action.FromString(data)
     kind = message.WhichOneof("kind")
     if kind is None:
         raise InvalidAction(f"{field} is not set or unknown; known: {', '.join(_BODIES)}", field)

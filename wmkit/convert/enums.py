@@ -13,7 +13,7 @@ from wmkit.domain.errors import InvalidRequest
 from wmkit.domain.generation import FinishReason, Role
 from wmkit.domain.runs import RunStatus
 from wmkit.domain.tasks import Verdict
-from wmkit.domain.transition import FailureReason, Outcome, Purpose
+from wmkit.domain.transition import FailureReason, ImageFormat, Outcome, Purpose
 
 T = TypeVar("T", bound=str)
 
@@ -40,7 +40,7 @@ class Words(Generic[T]):
 
 
 REVEAL: Words[Reveal] = Words(common.Reveal, "REVEAL", get_args(Reveal))
-FORMAT: Words[Any] = Words(common.ImageFormat, "IMAGE_FORMAT", ("png", "jpeg"))
+FORMAT: Words[Any] = Words(common.ImageFormat, "IMAGE_FORMAT", get_args(ImageFormat))
 DELIVERY: Words[Any] = Words(common.Delivery, "DELIVERY", ("digest", "bytes"))
 ORIENTATION: Words[Any] = Words(common.Orientation, "ORIENTATION", ("portrait", "landscape"))
 FAILURE: Words[FailureReason] = Words(common.FailureReason, "FAILURE_REASON", FailureReason)

@@ -11,10 +11,12 @@ from wmkit.domain.errors import InvalidRequest
 from wmkit.domain.generation import (
     EncodedImage,
     Generation,
+    NcclTransfer,
     Part,
     Picture,
     PolicyInfo,
     Sampling,
+    TensorSpec,
     Text,
     Tokens,
     Turn,
@@ -157,7 +159,7 @@ def generation_to_pb(generation: Generation) -> pb.GenerateResponse:
 
 def generation_from_pb(message: pb.GenerateResponse) -> Generation:
     """Raises InvalidRequest when tokens and log-probabilities do not pair up."""
-    if len(message.token_ids) != len(message.logprobs):
+    if message.logprobs and len(message.token_ids) != len(message.logprobs):
         raise InvalidRequest(
             f"{len(message.token_ids)} tokens came with {len(message.logprobs)} log-probabilities",
             "logprobs",
@@ -193,6 +195,8 @@ def info_to_pb(info: PolicyInfo) -> pb.GetInfoResponse:
         device=info.device,
         parameters=info.parameters,
         queued=info.queued,
+        engine=info.engine,
+        logprobs=info.logprobs,
     )
 
 
@@ -205,4 +209,31 @@ def info_from_pb(message: pb.GetInfoResponse) -> PolicyInfo:
         device=message.device,
         parameters=message.parameters,
         queued=message.queued,
+        engine=message.engine,
+        logprobs=message.logprobs,
+    )
+
+
+def transfer_to_pb(transfer: NcclTransfer) -> pb.NcclTransfer:
+    return pb.NcclTransfer(
+        address=transfer.address,
+        port=transfer.port,
+        world_size=transfer.world_size,
+        tensors=[
+            pb.TensorSpec(name=t.name, dtype=t.dtype, shape=t.shape) for t in transfer.tensors
+        ],
+    )
+
+
+def transfer_from_pb(message: pb.NcclTransfer) -> NcclTransfer:
+    """Raises InvalidRequest for a broadcast without a sender, receivers or tensors."""
+    if not message.address or message.world_size < 2 or not message.tensors:
+        raise InvalidRequest(
+            "nccl needs an address, a world_size of 2 or more, and the tensors", "nccl"
+        )
+    return NcclTransfer(
+        address=message.address,
+        port=message.port,
+        world_size=message.world_size,
+        tensors=tuple(TensorSpec(t.name, t.dtype, tuple(t.shape)) for t in message.tensors),
     )

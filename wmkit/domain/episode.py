@@ -40,6 +40,9 @@ class EpisodeSpec(BaseModel):
     """World-model calls answered within one step; 0 takes the tool away."""
     max_calls: int = Field(5, ge=0)
     """World-model calls answered within one episode: n_max of the reward."""
+    retry_unparsable: bool = False
+    """Once per step, tell the agent why its action could not be read and let it write again;
+    False ends the episode there."""
     timeout_s: float = Field(300.0, gt=0)
     """Deadline of one episode."""
     mixed_versions: bool = False
@@ -162,6 +165,8 @@ class Step(BaseModel):
     action: dict[str, Any] | None = None
     """Canonical action; None when it could not be read, then `parse_error` says why."""
     parse_error: str = ""
+    retried: str = ""
+    """Why the first answer could not be read, where the agent was given a second try."""
     outcome: Outcome | None = None
     """None for finish, answer and unparsable actions."""
     next_state_id: str = ""

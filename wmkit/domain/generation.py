@@ -67,7 +67,11 @@ class EncodedImage:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One answer. `logprobs[i]` belongs to `token_ids[i]`, under the sampled distribution."""
+    """One answer. `logprobs[i]` belongs to `token_ids[i]`, under the sampled distribution.
+
+    `logprobs` is empty where the engine gives none: such an answer can be judged, but not
+    trained on.
+    """
 
     prompt_token_ids: tuple[int, ...]
     token_ids: tuple[int, ...]
@@ -90,3 +94,26 @@ class PolicyInfo:
     device: str
     parameters: int
     queued: int
+    engine: str = "transformers"
+    logprobs: bool = True
+    """Answers carry log-probabilities, so that they can be trained on."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NcclTransfer:
+    """A broadcast of weights that its sender, rank 0 at `address`:`port`, is about to make.
+
+    `world_size` counts the sender and the engine's workers; `tensors` come in this order.
+    """
+
+    address: str
+    port: int
+    world_size: int
+    tensors: tuple[TensorSpec, ...]

@@ -71,6 +71,17 @@ def refused_turn(spec: EpisodeSpec, reason: str) -> Turn:
     return Turn("user", (Text("Refused\n" if spec.prompt == "compact" else f"{reason}\n"),))
 
 
+def retry_turn(spec: EpisodeSpec, reason: str) -> Turn:
+    """The answer to an action that could not be read; `reason` = the clause of a ParseError."""
+    if spec.prompt == "compact":
+        return Turn("user", (Text("Unreadable\n"),))
+    text = (
+        f"Your action could not be read: {reason.rstrip('.')}. Nothing was done. "
+        "Write your answer once more, with exactly one action at its end.\n"
+    )
+    return Turn("user", (Text(text),))
+
+
 def over_budget(n_max: int) -> str:
     """Reason of a refusal: all `n_max` calls of the episode (or of the step) are used up."""
     return (

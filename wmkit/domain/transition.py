@@ -6,6 +6,8 @@ from typing import Literal
 
 from wmkit.domain.screen import Point, Screen
 
+ImageFormat = Literal["png", "jpeg", "webp"]
+
 
 class Purpose(StrEnum):
     """Why a step is made. For metrics only: both have the same effect."""
@@ -36,14 +38,19 @@ class FailureReason(StrEnum):
 class ImageRequest:
     """The picture a caller wants. `scale` = output pixels per CSS pixel, in (0, 4].
 
-    `deliver="digest"` leaves the bytes in the blob store.
+    `deliver="digest"` leaves the bytes in the blob store. `quality` is for JPEG and WebP, 1-100.
     """
 
     deliver: Literal["digest", "bytes"] = "bytes"
-    format: Literal["png", "jpeg"] = "png"
+    format: ImageFormat = "png"
     scale: float = 1.0
     quality: int = 90
     with_elements: bool = False
+
+    @property
+    def lossy_quality(self) -> int:
+        """`quality` where the format has one, else 0: equal pictures have equal values."""
+        return 0 if self.format == "png" else self.quality
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,7 @@ class Image:
     digest: str
     width_px: int
     height_px: int
-    format: Literal["png", "jpeg"] = "png"
+    format: ImageFormat = "png"
     data: bytes = b""
 
 

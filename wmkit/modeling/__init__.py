@@ -11,6 +11,8 @@ from wmkit.modeling.checkpoint import Loaded, load, save
 from wmkit.modeling.forward import forward_logprobs
 from wmkit.modeling.images import EncodedPixels, ImageEncoder
 from wmkit.modeling.packing import Batch, pack
+from wmkit.modeling.probe import probe_distance, probe_logprobs, probe_prompt
+from wmkit.modeling.processor import Processor, load_processor
 from wmkit.modeling.weights import load_weights, weights_to_bytes
 
 __all__ = [
@@ -19,10 +21,15 @@ __all__ = [
     "EncodedPixels",
     "ImageEncoder",
     "Loaded",
+    "Processor",
     "forward_logprobs",
     "load",
+    "load_processor",
     "load_weights",
     "pack",
+    "probe_distance",
+    "probe_logprobs",
+    "probe_prompt",
     "save",
     "weights_to_bytes",
 ]

@@ -4,50 +4,33 @@ Only local folders, only safetensors, never remote code. Weights that travel bet
 and policy are `wmkit.modeling.weights`.
 """
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoTokenizer
 from transformers import Qwen2_5_VLForConditionalGeneration as Qwen25
 from transformers import Qwen3VLForConditionalGeneration as Qwen3
 from transformers.utils import logging as transformers_logging
 
-from wmkit.blobs import digest
 from wmkit.domain.errors import BadCheckpoint
-from wmkit.modeling.chat import FRAMING, ChatEncoder
-from wmkit.modeling.images import EncodedPixels, ImageEncoder
+from wmkit.modeling.images import EncodedPixels
 from wmkit.modeling.packing import Batch, PadSide, pack
 from wmkit.modeling.patches import use_linear_patches
+from wmkit.modeling.processor import FAMILIES, Processor, first_line, load_processor
 
 # Bars on stderr would break up the services' one-line logs.
 transformers_logging.disable_progress_bar()
 
-_MODELS: dict[str, Any] = {"qwen3_vl": Qwen3, "qwen2_5_vl": Qwen25}
+_MODELS: dict[str, Any] = dict(zip(FAMILIES, (Qwen3, Qwen25), strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Loaded:
+class Loaded(Processor):
     """A model with everything that turns text and pictures into its inputs."""
 
-    folder: Path
     model: Any
-    tokenizer: Any
-    chat: ChatEncoder
-    images: ImageEncoder
-    processor_digest: str
-    """BLAKE3 of tokenizer, image processor and framing: equal digests mean equal inputs."""
-    pad_id: int
-    end_ids: frozenset[int]
-    """Tokens that end the assistant's turn."""
-
-    @property
-    def context(self) -> int:
-        """Longest sequence of the language model, in tokens."""
-        return int(self.model.config.text_config.max_position_embeddings)
 
     def pack(
         self,
@@ -82,9 +65,9 @@ def load(
     another kind of model, or its tokenizer, image processor and model do not fit together.
     """
     path = Path(folder)
-    kind = _kind(path)
+    processor = load_processor(path, image_cache_bytes=image_cache_bytes)
     try:
-        model, info = _MODELS[kind].from_pretrained(
+        model, info = _MODELS[processor.config.model_type].from_pretrained(
             str(path),
             dtype=dtype,
             attn_implementation="sdpa",
@@ -94,7 +77,9 @@ def load(
             output_loading_info=True,
         )
     except Exception as error:  # from_pretrained raises whatever its many readers raise
-        raise BadCheckpoint(f"the weights in {path} cannot be loaded: {_first(error)}") from error
+        raise BadCheckpoint(
+            f"the weights in {path} cannot be loaded: {first_line(error)}"
+        ) from error
     absent = sorted(info["missing_keys"]) + sorted(str(k) for k in info["mismatched_keys"])
     if absent:
         raise BadCheckpoint(
@@ -103,25 +88,14 @@ def load(
         )
     use_linear_patches(model)
     model = model.to(device).eval()
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(
-            str(path), use_fast=True, trust_remote_code=False, local_files_only=True
-        )
-    except (OSError, ValueError) as error:
-        raise BadCheckpoint(f"the tokenizer in {path} cannot be loaded") from error
-    chat = ChatEncoder(tokenizer, int(model.config.text_config.vocab_size))
-    images = ImageEncoder(path, cache_bytes=image_cache_bytes)
-    _check_fit(path, model.config, chat, images)
-    return Loaded(
-        folder=path,
-        model=model,
-        tokenizer=tokenizer,
-        chat=chat,
-        images=images,
-        processor_digest=_processor_digest(chat, images),
-        pad_id=_pad_id(tokenizer, chat),
-        end_ids=_end_ids(model, chat),
-    )
+    known = {field.name: getattr(processor, field.name) for field in fields(Processor)}
+    return Loaded(**known, model=model)
+
+
+def skeleton(processor: Processor, dtype: torch.dtype) -> Any:
+    """The model without values, on the device "meta": names, shapes and types only."""
+    with torch.device("meta"):
+        return _MODELS[processor.config.model_type](processor.config).to(dtype)
 
 
 def save(loaded: Loaded, folder: str | Path) -> None:
@@ -129,68 +103,3 @@ def save(loaded: Loaded, folder: str | Path) -> None:
     loaded.model.save_pretrained(str(folder), safe_serialization=True)
     loaded.tokenizer.save_pretrained(str(folder))
     loaded.images.processor.save_pretrained(str(folder))
-
-
-def _kind(path: Path) -> str:
-    if not path.is_dir():
-        raise BadCheckpoint(f"there is no checkpoint folder {path}")
-    if not (path / "config.json").is_file():
-        raise BadCheckpoint(f"{path} holds no config.json, so it is no checkpoint")
-    try:
-        config = AutoConfig.from_pretrained(
-            str(path), trust_remote_code=False, local_files_only=True
-        )
-    except Exception as error:  # a damaged config.json fails in as many ways as it has keys
-        raise BadCheckpoint(f"{path}/config.json cannot be read: {_first(error)}") from error
-    kind = str(config.model_type)
-    if kind not in _MODELS:
-        raise BadCheckpoint(f"{path} holds a {kind} model; {' and '.join(_MODELS)} are supported")
-    if not any(path.glob("*.safetensors")):
-        pickled = any(path.glob("*.bin")) or any(path.glob("*.pt"))
-        raise BadCheckpoint(
-            f"{path} holds pickled weights only; convert them to safetensors"
-            if pickled
-            else f"{path} holds no safetensors weights"
-        )
-    if not (path / "tokenizer.json").is_file():
-        raise BadCheckpoint(f"{path} holds no tokenizer.json")
-    return kind
-
-
-def _check_fit(path: Path, config: Any, chat: ChatEncoder, images: ImageEncoder) -> None:
-    vision = config.vision_config
-    for what, ours, theirs in (
-        ("image placeholder", chat.image_id, config.image_token_id),
-        ("patch size", images.patch_size, vision.patch_size),
-        ("merge size", images.merge_size, vision.spatial_merge_size),
-        ("temporal patch size", images.processor.temporal_patch_size, vision.temporal_patch_size),
-    ):
-        if ours != theirs:
-            raise BadCheckpoint(
-                f"{path} does not fit together: the {what} is {ours} for its tokenizer or image "
-                f"processor and {theirs} for its model"
-            )
-
-
-def _processor_digest(chat: ChatEncoder, images: ImageEncoder) -> str:
-    content = {
-        "framing": FRAMING,
-        "tokenizer": json.loads(chat.specification),
-        "images": images.settings,
-    }
-    return digest(json.dumps(content, sort_keys=True).encode())
-
-
-def _pad_id(tokenizer: Any, chat: ChatEncoder) -> int:
-    return chat.turn_end_id if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)
-
-
-def _end_ids(model: Any, chat: ChatEncoder) -> frozenset[int]:
-    stated = model.generation_config.eos_token_id
-    ids = [] if stated is None else [stated] if isinstance(stated, int) else list(stated)
-    return frozenset([chat.turn_end_id, *ids])
-
-
-def _first(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

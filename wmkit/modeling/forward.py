@@ -43,9 +43,15 @@ def encode_images(
 
 
 def embed(model: Any, batch: Batch, features: Sequence[Features]) -> dict[str, Any]:
-    """Keyword arguments of the language model for `batch`; `features` of its distinct pictures."""
+    """Keyword arguments of the language model for `batch`; `features` of its distinct pictures.
+
+    Pictures that no placeholder names change nothing, but stay part of the graph.
+    """
     embeds = model.get_input_embeddings()(batch.input_ids)
     if not len(batch.image_index):
+        for unused in features:
+            for tensor in (unused.tokens, *unused.deepstack):
+                embeds = embeds + 0.0 * tensor.sum().to(embeds.dtype)
         return {"inputs_embeds": embeds}
     where = batch.image_tokens
     order = batch.image_index.tolist()

@@ -105,6 +105,26 @@ class ImageEncoder:
                 self._held -= oldest.nbytes
         return encoded
 
+    def picture(self, encoded: EncodedPixels) -> Image.Image:
+        """The RGB picture of `width_px` x `height_px` that `encoded` was cut from, exactly.
+
+        Encoding it again gives the same patches: engines with a processor of their own are
+        given this one, so that they see what the trainer sees.
+        """
+        processor = self.processor
+        t, h, w = encoded.grid_thw
+        patch, merge = self.patch_size, self.merge_size
+        blocks = encoded.pixel_values.reshape(
+            t, h // merge, w // merge, merge, merge, 3, -1, patch, patch
+        )[0, ..., 0, :, :]
+        # (block row, block column, row in it, column in it, channel, y, x)
+        values = blocks.permute(0, 2, 5, 1, 3, 6, 4).reshape(h * patch, w * patch, 3)
+        if processor.do_normalize:
+            values = values * torch.tensor(processor.image_std) + torch.tensor(processor.image_mean)
+        if processor.do_rescale:
+            values = values / processor.rescale_factor
+        return Image.fromarray(values.round().clamp(0, 255).to(torch.uint8).numpy())
+
     def _encode(self, data: bytes, name: str) -> EncodedPixels:
         try:
             with Image.open(io.BytesIO(data)) as source:

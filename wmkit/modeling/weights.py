@@ -1,10 +1,12 @@
 """Weights as one safetensors document, out of a model and back in; nothing is ever unpickled."""
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import safetensors
 import torch
-from safetensors.torch import load as parse
+from safetensors.torch import load as deserialize
 from safetensors.torch import save as serialize
 
 from wmkit.domain.errors import BadCheckpoint
@@ -12,8 +14,15 @@ from wmkit.domain.errors import BadCheckpoint
 
 def weights_to_bytes(model: Any) -> bytes:
     """The model's parameters and persistent buffers as safetensors, tied weights once."""
-    tensors = {name: t.detach().cpu().contiguous() for name, t in own_tensors(model).items()}
-    data: bytes = serialize(tensors)
+    return tensors_to_bytes(own_tensors(model))
+
+
+def tensors_to_bytes(
+    tensors: Mapping[str, torch.Tensor], metadata: dict[str, str] | None = None
+) -> bytes:
+    """Named tensors as one safetensors document."""
+    plain = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
+    data: bytes = serialize(plain, metadata)
     return data
 
 
@@ -23,15 +32,39 @@ def load_weights(model: Any, data: bytes) -> None:
     Another floating-point type is converted to the model's. Raises BadCheckpoint, with the
     model untouched, when names or shapes differ or a value is not finite.
     """
+    mine = own_tensors(model)
+    ready = checked(mine, parse(data)[0])
+    with torch.no_grad():
+        for name, target in mine.items():
+            target.copy_(ready[name])
+
+
+def parse(data: bytes) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    """Tensors and metadata of a safetensors document. Raises BadCheckpoint."""
     try:
-        incoming = parse(data)
+        tensors: dict[str, torch.Tensor] = deserialize(data)
+        size = int.from_bytes(data[:8], "little")
+        metadata = json.loads(data[8 : 8 + size]).get("__metadata__") or {}
     except (safetensors.SafetensorError, ValueError, KeyError) as error:
         raise BadCheckpoint("the weights are not a safetensors file") from error
-    mine = own_tensors(model)
-    _same_names(set(mine), set(incoming))
+    return tensors, metadata
+
+
+def checked(
+    mine: Mapping[str, torch.Tensor],
+    incoming: Mapping[str, torch.Tensor],
+    *,
+    partly: bool = False,
+) -> dict[str, torch.Tensor]:
+    """`incoming` in the types of `mine`: the same names (or some of them, `partly`) and shapes.
+
+    `mine` may be on the device "meta": only names, shapes and types of it are looked at.
+    Raises BadCheckpoint for what does not fit and for values that are not finite.
+    """
+    _same_names(set(incoming) & set(mine) if partly else set(mine), set(incoming))
     ready: dict[str, torch.Tensor] = {}
-    for name, target in mine.items():
-        value = incoming[name]
+    for name, value in incoming.items():
+        target = mine[name]
         if value.shape != target.shape:
             raise BadCheckpoint(
                 f"{name} has shape {list(value.shape)}, the model needs {list(target.shape)}"
@@ -45,9 +78,7 @@ def load_weights(model: Any, data: bytes) -> None:
         elif value.dtype != target.dtype:
             raise BadCheckpoint(f"{name} is {value.dtype}, the model needs {target.dtype}")
         ready[name] = value
-    with torch.no_grad():
-        for name, target in mine.items():
-            target.copy_(ready[name])
+    return ready
 
 
 def own_tensors(model: Any) -> dict[str, torch.Tensor]:

@@ -23,7 +23,7 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 from wmkit import metrics
 from wmkit.domain.errors import InvalidRequest, WMError
 from wmkit.rpc.channel import LIMITS
-from wmkit.rpc.interceptor import CallInterceptor
+from wmkit.rpc.guard import Guard
 from wmkit.rpc.ports import PortTaken, is_taken
 from wmkit.settings import ServiceSettings
 
@@ -46,10 +46,15 @@ async def _nothing() -> None:
 
 
 class _LateHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]
-    """Stands in for the server in `register`: servicers may join after the port is open."""
+    """Stands in for the server in `register`: servicers may join after the port is open.
 
-    def __init__(self) -> None:
+    Hands out their methods with the guard around them.
+    """
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
         self._handlers: list[Any] = []
+        self._wrapped: dict[str, Any] = {}
 
     def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
         self._handlers.extend(handlers)
@@ -58,10 +63,14 @@ class _LateHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]
         """A second way in that generated code takes too; the generic one is enough."""
 
     def service(self, details: Any) -> Any:
+        method: str = details.method
+        if (known := self._wrapped.get(method)) is not None:
+            return known
         for handler in self._handlers:
             if (found := handler.service(details)) is not None:
-                return found
-        return None
+                self._wrapped[method] = wrapped = self._guard.wrap(method, found)
+                return wrapped
+        return self._guard.absent()
 
 
 class Server:
@@ -71,7 +80,6 @@ class Server:
         self._settings = settings
         self._name = name
         self._ready = False
-        self._late = _LateHandlers()
         self._health = health.aio.HealthServicer()
         self.port = 0
 
@@ -91,13 +99,14 @@ class Server:
                 "or WMR1_TRUSTED_NETWORK=true where only trusted peers can reach it",
                 "host",
             )
-        interceptor = CallInterceptor(
+        guard = Guard(
             self._name,
             ready=lambda: self._ready,
             default_timeout_s=settings.default_timeout_s,
             token=settings.token,
         )
-        self._server = grpc.aio.server(interceptors=[interceptor], options=_options(settings))
+        self._late = _LateHandlers(guard)
+        self._server = grpc.aio.server(options=_options(settings))
         # Asked before gRPC tries, because its core logs lines of its own about a failed bind.
         if settings.port and is_taken(settings.host, settings.port):
             raise PortTaken(settings.port, "WMR1_PORT")
@@ -111,7 +120,7 @@ class Server:
             except OSError:
                 raise PortTaken(settings.metrics_port, "WMR1_METRICS_PORT") from None
         await self._health.set("", _NOT_SERVING)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._late)
         self._server.add_generic_rpc_handlers((self._late,))
         await self._server.start()
 

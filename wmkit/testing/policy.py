@@ -77,7 +77,15 @@ class FakePolicy:
             stop=stop,
         )
 
-    async def update_weights(self, policy_id: str, version: int, weights_digest: str) -> int:
+    async def update_weights(
+        self,
+        policy_id: str,
+        version: int,
+        weights_digest: str,
+        *,
+        probe: Sequence[float] = (),
+        abort: bool = False,
+    ) -> int:
         if policy_id == self.policy_id and version <= self.version:
             raise StalePolicyVersion(f"version {self.version} is loaded, {version} is older")
         self.policy_id, self.version = policy_id, version

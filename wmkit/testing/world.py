@@ -121,6 +121,7 @@ class FakeWorldModel:
         goal: str = "",
         first_state_id: str = "",
         actions: Sequence[Action] | None = None,
+        request_id: str = "",
     ) -> Judgement:
         word = self._word(final_state_id)
         verdict = Verdict.SUCCESS if word == self._goal else Verdict.FAILURE

@@ -31,7 +31,7 @@ from wmkit.modeling.images import ImageEncoder
 # Far from every seed that the demo trains or evaluates on.
 TRAIN_SEEDS = 1_000_000
 CHECK_SEEDS = 2_000_000
-VOCABULARY = 700
+VOCABULARY = 800
 
 
 def phrases() -> list[str]:
@@ -45,6 +45,8 @@ def phrases() -> list[str]:
     for action in (
         act.Scroll("up"),
         act.Scroll("down"),
+        act.Scroll("left"),
+        act.Scroll("right"),
         act.Back(),
         act.Home(),
         act.Finish("success"),
@@ -94,7 +96,12 @@ def main() -> None:
         pngs = asyncio.run(render(phones, lambda: progress.advance(drawing)))
 
         fixed = phrases()
-        everything = [*examples.demonstrations, *examples.pointing, *examples.reading]
+        everything = [
+            *examples.demonstrations,
+            *examples.looking_ahead,
+            *examples.pointing,
+            *examples.reading,
+        ]
         if args.continue_from:
             loaded = load(args.continue_from)
             tokenizer, model = loaded.tokenizer, loaded.model
@@ -127,7 +134,11 @@ def main() -> None:
             progress.update(training, completed=schedule(step), note=f"step {step} {note}")
             if step % 200 == 0:
                 sample = check.demonstrations[:256]
-                console.print(f"step {step}: exact on held-out steps {trainer.exact(sample):.3f}")
+                ahead = check.looking_ahead[:128]
+                console.print(
+                    f"step {step}: exact on held-out steps {trainer.exact(sample):.3f}, "
+                    f"before blank tiles {trainer.exact(ahead):.3f}"
+                )
 
         mature = args.continue_from is not None
         trainer.train(corpus, args.learning_rate, schedule, report, mature=mature)

@@ -1,9 +1,11 @@
-"""The supervised cold start: next-token loss plus two dense losses that teach it to see.
+"""The supervised cold start: next-token loss plus three losses that teach it to see.
 
 Next-token loss alone leaves pointing at chance for thousands of steps. Two losses with one
 label per image token make it short: what is drawn in each cell, read off the vision features,
 and which cell the goal points at, read off the language model's last layer (so the goal has
-to stand before the picture in the prompt).
+to stand before the picture in the prompt). The third gives named heads of the last layer
+something to look at: the image token of the thing whose coordinates are being written. A
+thing without a word gives its coordinates no other handle.
 """
 
 import io
@@ -30,8 +32,12 @@ GRID = (1, 2 * ROWS, 2 * COLUMNS)
 # Tokens that are almost certain must not drown the ones that decide.
 EASY_WEIGHT = 0.15
 NOTHING_WEIGHT = 0.1
-CELL_LOSS, POINTER_LOSS = 0.5, 1.0
+CELL_LOSS, POINTER_LOSS, ATTENTION_LOSS = 0.5, 1.0, 0.3
+# Heads of the last layer that look at the target: while x is written, while y is written.
+X_HEADS, Y_HEADS = (1,), (0, 3)
 BATCH = 32
+# Share of the demonstrations in which looking ahead pays.
+LOOKING_AHEAD = 0.25
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,9 @@ class Sample:
     ids: list[int]
     weights: list[float]
     screens: tuple[str, ...]
-    target_cell: int | None
+    flags: tuple[dict[int, str], ...]
+    looks: tuple[tuple[int, int, int], ...]
+    """(position, head, position of the image token) that the attention loss pulls together."""
     answer: tuple[int, int]
     """Where the first stretch that the agent writes begins and ends, for exact match."""
 
@@ -57,6 +65,7 @@ class Corpus:
             return [to_sample(example, tokenizer, encoder, easy_ids) for example in kind]
 
         self.demonstrations = samples(examples.demonstrations)
+        self.looking_ahead = samples(examples.looking_ahead)
         self.pointing = samples(examples.pointing)
         self.reading = samples(examples.reading)
 
@@ -71,6 +80,8 @@ class Corpus:
                 kind = self.reading
             elif u < reading + pointing:
                 kind = self.pointing
+            elif rng.random() < LOOKING_AHEAD:
+                kind = self.looking_ahead
             else:
                 kind = self.demonstrations
             out.append(rng.choice(kind))
@@ -84,13 +95,21 @@ def to_sample(example: Example, tokenizer: Any, encoder: ChatEncoder, easy: set[
         return [CELLS for turn in turns for part in turn.parts if isinstance(part, Picture)]
 
     ids = encoder.encode(example.prompt, pictures(example.prompt))
+    picture = ids.index(encoder.image_id)
     weights = [0.0] * len(ids)
-    spans = []
+    spans, looks = [], []
+    targets = iter(example.targets)
     for i, piece in enumerate(example.script):
         if isinstance(piece, str):
             written = tokenizer.encode(piece, add_special_tokens=False)
             if i == len(example.script) - 1:
                 written = [*written, encoder.turn_end_id]
+            target = next(targets)
+            if target is not None:
+                key = picture + int(target.y * ROWS) * COLUMNS + int(target.x * COLUMNS)
+                x, y = _coordinates(tokenizer.convert_ids_to_tokens(written))
+                looks += [(len(ids) + x + k, h, key) for k in (0, 1) for h in X_HEADS]
+                looks += [(len(ids) + y + k, h, key) for k in (0, 1) for h in Y_HEADS]
             spans.append((len(ids), len(ids) + len(written)))
             ids += written
             weights += [EASY_WEIGHT if token in easy else 1.0 for token in written]
@@ -99,10 +118,13 @@ def to_sample(example: Example, tokenizer: Any, encoder: ChatEncoder, easy: set[
             glue += encoder.encode([piece], pictures([piece]))
             ids += glue
             weights += [0.0] * len(glue)
-    cell = None
-    if example.target is not None:
-        cell = int(example.target.y * ROWS) * COLUMNS + int(example.target.x * COLUMNS)
-    return Sample(ids, weights, example.screens, cell, spans[0])
+    return Sample(ids, weights, example.screens, example.flags, tuple(looks), spans[0])
+
+
+def _coordinates(tokens: Sequence[str]) -> tuple[int, int]:
+    """Where "(" and "," of the last box stand: they predict the first digits of x and y."""
+    box = len(tokens) - 1 - tokens[::-1].index("<|box_start|>")
+    return box + 1, tokens.index(",", box)
 
 
 class Screens:
@@ -146,18 +168,23 @@ class Trainer:
         self.encoder = ChatEncoder(tokenizer, len(tokenizer))
         self.rng = Random(seed)
         self.nothing = int(tokenizer.pad_token_id)
-        self.pointer = int(tokenizer.convert_tokens_to_ids("<|box_start|>"))
+        self._first_token = {"": self.nothing}
+        self._tokenizer = tokenizer
+        # The attention loss needs the weights, which only this implementation gives.
+        model.set_attn_implementation({"text_config": "eager"})
         self.rare = torch.ones(len(tokenizer))
         self.rare[self.nothing] = NOTHING_WEIGHT
-        first_token: dict[str, int] = {"": self.nothing}
-        self.words = {}
-        for digest, phone in examples.screens.items():
-            row = []
-            for word in labels(phone):
-                if word not in first_token:
-                    first_token[word] = tokenizer.encode(f" {word}", add_special_tokens=False)[0]
-                row.append(first_token[word])
-            self.words[digest] = row
+        self.words = {
+            digest: [self.token(word and f" {word}") for word in labels(phone)]
+            for digest, phone in examples.screens.items()
+        }
+
+    def token(self, word: str) -> int:
+        """The label of a word: its first token."""
+        if word not in self._first_token:
+            ids = self._tokenizer.encode(word, add_special_tokens=False)
+            self._first_token[word] = ids[0]
+        return self._first_token[word]
 
     def pack(self, samples: Sequence[Sample]) -> Batch:
         return pack(
@@ -172,12 +199,14 @@ class Trainer:
     def loss(self, samples: Sequence[Sample]) -> tuple[torch.Tensor, dict[str, float]]:
         model, batch = self.model, self.pack(samples)
         features = encode_images(model, batch.pixel_values, batch.image_grid_thw)
-        hidden = model.model.language_model(
+        out = model.model.language_model(
             **embed(model, batch, features),
             attention_mask=batch.attention_mask,
             position_ids=batch.position_ids,
             use_cache=False,
-        ).last_hidden_state
+            output_attentions=True,
+        )
+        hidden = out.last_hidden_state
         weights = torch.zeros(batch.input_ids.shape)
         for row, sample in enumerate(samples):
             weights[row, : len(sample.weights)] = torch.tensor(sample.weights)
@@ -194,16 +223,24 @@ class Trainer:
 
         flags = []
         for sample in samples:
-            for i in range(len(sample.screens)):
+            for words in sample.flags:
                 row = [self.nothing] * CELLS
-                if i == 0 and sample.target_cell is not None:
-                    row[sample.target_cell] = self.pointer
+                for cell, word in words.items():
+                    row[cell] = self.token(word)
                 flags += row
         points = cross_entropy(
             model.lm_head(hidden[batch.image_tokens]), torch.tensor(flags), weight=self.rare
         )
-        total = tokens + CELL_LOSS * cells + POINTER_LOSS * points
-        return total, {"tokens": tokens.item(), "cells": cells.item(), "points": points.item()}
+        looks = torch.tensor([(i, *look) for i, s in enumerate(samples) for look in s.looks])
+        row, at, head, key = looks.T
+        looked = -(out.attentions[-1][row, head, at, key] + 1e-6).log().mean()
+        total = tokens + CELL_LOSS * cells + POINTER_LOSS * points + ATTENTION_LOSS * looked
+        return total, {
+            "tokens": tokens.item(),
+            "cells": cells.item(),
+            "points": points.item(),
+            "looks": looked.item(),
+        }
 
     @torch.no_grad()
     def exact(self, samples: Sequence[Sample]) -> float:

@@ -181,7 +181,7 @@ def _figures(metrics: Metrics) -> list[Figure]:
         one("reward", "Reward", "mean over valid episodes"),
         one("length", "Episode length", "committed steps"),
         one("calls", "World-model calls", "answered calls per episode"),
-        one("nll", "Surprise", "nats per sampled token, an estimate of the entropy"),
+        one("entropy", "Entropy", "nats per sampled token, estimated by -log p"),
         one("grad_norm", "Gradient norm", "before clipping"),
         one("logprob_gap", "Sampler against trainer", "mean |difference| in nats", smooth=False),
         Figure(

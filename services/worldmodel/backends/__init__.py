@@ -17,6 +17,12 @@ def _scripted(_: WorldModelSettings) -> WorldBackend[Any]:
     return Scripted()
 
 
+def _degraded(settings: WorldModelSettings) -> WorldBackend[Any]:
+    from services.worldmodel.backends.degraded import Degraded, read_rates
+
+    return Degraded(read_rates(settings.degrade), settings.degrade_seed)
+
+
 def _replay(settings: WorldModelSettings) -> WorldBackend[Any]:
     from services.worldmodel.backends.replay import Replay
 
@@ -37,6 +43,7 @@ def _gworld(settings: WorldModelSettings) -> WorldBackend[Any]:
 
 BACKENDS: dict[str, Callable[[WorldModelSettings], WorldBackend[Any]]] = {
     "scripted": _scripted,
+    "degraded": _degraded,
     "replay": _replay,
     "code2world": _code2world,
     "gworld": _gworld,

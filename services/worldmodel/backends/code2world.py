@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from services.worldmodel.backends.base import Prediction, Scene
 from services.worldmodel.backends.pages import Page
-from services.worldmodel.engine import Ask, Engine
+from services.worldmodel.engine import Ask, ModelClient
 from services.worldmodel.engine.wire import Message
 from services.worldmodel.learned import cue, extract, phrases, shots
 from services.worldmodel.learned.answer import prediction
@@ -21,6 +21,7 @@ from services.worldmodel.learned.pages import LearnedPages
 from services.worldmodel.learned.phrases import ActionData
 from services.worldmodel.learned.prompts import OWN, read
 from services.worldmodel.learned.revision import revision
+from services.worldmodel.learned.scenes import Scenes
 from wmkit.domain.actions import Action
 from wmkit.domain.screen import Point, Screen
 
@@ -54,8 +55,13 @@ class Code2World(LearnedPages):
     deterministic = False
     screen = Screen(1080, 2400)
 
-    def __init__(self, engine: Engine, options: Code2WorldOptions | None = None) -> None:
-        super().__init__(engine)
+    def __init__(
+        self,
+        engine: ModelClient,
+        options: Code2WorldOptions | None = None,
+        scenes: Scenes | None = None,
+    ) -> None:
+        super().__init__(engine, scenes)
         self._options = options = options or Code2WorldOptions()
         self.reads_goal = options.include_goal
         self._prompt = read(

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 
 from services.worldmodel.backends.base import Prediction, Scene
 from services.worldmodel.backends.pages import Page
-from services.worldmodel.engine import Ask, Engine
+from services.worldmodel.engine import Ask, ModelClient
 from services.worldmodel.engine.wire import Message
 from services.worldmodel.learned import extract, shots
 from services.worldmodel.learned.answer import prediction
@@ -21,6 +21,7 @@ from services.worldmodel.learned.frameworks import drop_remote
 from services.worldmodel.learned.pages import LearnedPages
 from services.worldmodel.learned.prompts import OWN, read
 from services.worldmodel.learned.revision import revision
+from services.worldmodel.learned.scenes import Scenes
 from services.worldmodel.learned.viewport import gworld_screen
 from wmkit.domain.actions import Action
 from wmkit.domain.dialects.gworld import GWorld as Dialect
@@ -60,8 +61,13 @@ class GWorld(LearnedPages):
     screen = gworld_screen(1080, 2400)
     reads_goal = False
 
-    def __init__(self, engine: Engine, options: GWorldOptions | None = None) -> None:
-        super().__init__(engine)
+    def __init__(
+        self,
+        engine: ModelClient,
+        options: GWorldOptions | None = None,
+        scenes: Scenes | None = None,
+    ) -> None:
+        super().__init__(engine, scenes)
         self._options = options = options or GWorldOptions()
         self._dialect = Dialect(options.action_key)
         self._grid = self._dialect.grid(_ANY_VIEW)

@@ -4,6 +4,7 @@ Glue only: what actions do is `services.worldmodel.phone`, what tasks want is
 `services.worldmodel.tasks`.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -78,24 +79,7 @@ class Scripted:
         return phone.html(value)
 
     def elements(self, value: Phone) -> tuple[Element, ...]:
-        """What can be tapped or read; shapes that only decorate are left out."""
-        return tuple(
-            Element(
-                id=drawn.id,
-                role=drawn.role,
-                text=drawn.text,
-                x_px=drawn.box[0],
-                y_px=drawn.box[1],
-                width_px=drawn.box[2],
-                height_px=drawn.box[3],
-                clickable=drawn.clickable,
-                checked=drawn.checked,
-                focused=drawn.focused,
-                enabled=drawn.enabled,
-            )
-            for drawn in phone.elements(value)
-            if drawn.clickable or drawn.text or drawn.checked is not None
-        )
+        return described(phone.elements(value))
 
     def judge(
         self, ref: TaskRef, value: Phone, answer: str | None, finish_status: str | None
@@ -126,6 +110,27 @@ class Scripted:
                 )
             )
         return tuple(out)
+
+
+def described(drawn: Iterable[phone.Element]) -> tuple[Element, ...]:
+    """What can be tapped or read; shapes that only decorate are left out."""
+    return tuple(
+        Element(
+            id=one.id,
+            role=one.role,
+            text=one.text,
+            x_px=one.box[0],
+            y_px=one.box[1],
+            width_px=one.box[2],
+            height_px=one.box[3],
+            clickable=one.clickable,
+            checked=one.checked,
+            focused=one.focused,
+            enabled=one.enabled,
+        )
+        for one in drawn
+        if one.clickable or one.text or one.checked is not None
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -2,6 +2,7 @@
 
 import ipaddress
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
 from wmkit.domain.errors import InvalidRequest
@@ -41,9 +42,9 @@ class Endpoint:
         parts = urlsplit(self.url)
         return f"{self.model} at {parts.hostname}:{parts.port or _PORTS[parts.scheme]}"
 
-    def same(self, other: "Endpoint") -> bool:
+    def same(self, other: Any) -> bool:
         """Whether both name one model on one server, however its address is spelt."""
-        return self._identity() == other._identity()
+        return isinstance(other, Endpoint) and self._identity() == other._identity()
 
     def _identity(self) -> tuple[str, int, str, str]:
         parts = urlsplit(self.url)

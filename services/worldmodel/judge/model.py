@@ -12,7 +12,7 @@ from typing import Any
 
 import structlog
 
-from services.worldmodel.engine import Ask, Endpoint, Engine
+from services.worldmodel.engine import Ask, Identity, ModelClient
 from services.worldmodel.engine.wire import Refused
 from services.worldmodel.judge.verdict import SCHEMA, Vote, count, read_vote
 from services.worldmodel.learned import prompts, shots
@@ -51,10 +51,10 @@ class ModelJudge:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: ModelClient,
         *,
         votes: int = 3,
-        worlds: Sequence[Endpoint] = (),
+        worlds: Sequence[Identity] = (),
         prompt_file: str = "",
     ) -> None:
         if votes < 1 or votes % 2 == 0:

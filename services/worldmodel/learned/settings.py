@@ -13,6 +13,8 @@ from wmkit.settings import ServiceSettings
 class LearnedSettings(ServiceSettings):
     code2world_url: str = ""
     """OpenAI-compatible server of backend code2world, e.g. http://127.0.0.1:8000/v1."""
+    code2world_checkpoint: str = ""
+    """Folder of a checkpoint to run in this process instead of asking a server."""
     code2world_model: str = "Code2World-8B"
     """Name under which that server serves the model."""
     code2world_model_revision: str = ""
@@ -29,6 +31,8 @@ class LearnedSettings(ServiceSettings):
     """New tokens per page; an answer that reaches them is FAILED(TRUNCATED)."""
     gworld_url: str = ""
     """OpenAI-compatible server of backend gworld."""
+    gworld_checkpoint: str = ""
+    """Folder of a checkpoint to run in this process instead of asking a server."""
     gworld_model: str = "gWorld-8B"
     """Name under which that server serves the model."""
     gworld_model_revision: str = ""
@@ -41,6 +45,8 @@ class LearnedSettings(ServiceSettings):
     """Key of the action's name: as in the evaluation code, or as in the model card."""
     gworld_max_tokens: int = Field(15_000, ge=1)
     """New tokens per page; the server's context must hold 19384."""
+    learned_scenes: str = ""
+    """Packed recordings whose first screens and goals are tasks of learned backends (`scenes`)."""
     judge_url: str = ""
     """OpenAI-compatible server of the model judge; empty runs without one."""
     judge_model: str = ""
@@ -51,6 +57,12 @@ class LearnedSettings(ServiceSettings):
     """Prompt texts (TOML) of the judge in place of our own."""
     judge_votes: int = Field(3, ge=1, le=15)
     """Votes per verdict, odd; more than half decide, else the verdict is unsure."""
+    transformers_device: str = "auto"
+    """Torch device of checkpoints in this process: auto, cpu, cuda, cuda:1."""
+    transformers_dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Number type of their weights; auto is bfloat16 on CUDA and float32 on a CPU."""
+    transformers_max_pixels: int = Field(0, ge=0)
+    """Most pixels of a picture that they are shown; 0 leaves it to the checkpoint."""
     engine_timeout_s: float = Field(300.0, gt=0)
     """Longest call to a model, retries included, where the caller waits as long."""
     engine_idle_s: float = Field(120.0, gt=0)

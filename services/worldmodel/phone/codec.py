@@ -11,6 +11,7 @@ from pydantic import ValidationError, create_model
 
 from services.worldmodel.phone.app import App
 from services.worldmodel.phone.apps import APPS
+from services.worldmodel.phone.launcher import check_launcher
 from services.worldmodel.phone.state import (
     HOME,
     MAX_CLOCK_S,
@@ -20,9 +21,11 @@ from services.worldmodel.phone.state import (
     Part,
     Phone,
     Stack,
+    System,
 )
+from services.worldmodel.phone.system import check_system
 
-VERSION = 1
+VERSION = 2
 
 
 def dumps(phone: Phone) -> bytes:
@@ -31,11 +34,12 @@ def dumps(phone: Phone) -> bytes:
         b'"%s":%s' % (name.encode(), part.canonical)
         for name, part in sorted(phone.data, key=lambda entry: entry[0])
     )
-    return b'{"apps":{%s},"clock":%d,"launcher":%s,"nav":%s,"version":%d}' % (
+    return b'{"apps":{%s},"clock":%d,"launcher":%s,"nav":%s,"system":%s,"version":%d}' % (
         apps,
         phone.clock,
         phone.launcher.canonical,
         phone.nav.canonical,
+        phone.system.canonical,
         VERSION,
     )
 
@@ -47,11 +51,12 @@ def loads(data: bytes) -> Phone:
         phone = Phone(
             clock=stored.clock,
             launcher=stored.launcher,
+            system=stored.system,
             nav=stored.nav,
             data=tuple((name, getattr(stored.apps, name)) for name in APPS),
         )
         _check(phone)
-    except (KeyError, ValidationError) as error:
+    except (AssertionError, LookupError, ValidationError) as error:
         raise ValueError(f"not a phone: {type(error).__name__}: {error}") from None
     if dumps(phone) != data:
         raise ValueError("not a phone in canonical form")
@@ -72,9 +77,8 @@ def _check(phone: Phone) -> None:
             raise ValueError(f"not a phone: {app} is open without a page")
         for depth in range(1, len(stack) + 1):
             _check_page(APPS[app], phone.of(app), stack[:depth])
-    for app, column, row in phone.launcher.icons:
-        if app not in APPS or not (0 <= column < 4 and 2 <= row < 9):
-            raise ValueError(f"not a phone: no place for {app!r} at {column}, {row}")
+    check_launcher(phone.launcher, phone.nav)
+    check_system(phone)
 
 
 def _check_page(app: App[Any], data: Part, stack: Stack) -> None:
@@ -92,4 +96,6 @@ def _check_page(app: App[Any], data: Part, stack: Stack) -> None:
 def _stored() -> Any:
     """The type of the JSON, as a model that validates it."""
     apps = create_model("Apps", **{name: (app.data, ...) for name, app in APPS.items()})  # type: ignore[call-overload]
-    return create_model("Stored", apps=(apps, ...), clock=int, launcher=Launcher, nav=Nav)
+    return create_model(
+        "Stored", apps=(apps, ...), clock=int, launcher=Launcher, nav=Nav, system=System
+    )

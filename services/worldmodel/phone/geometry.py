@@ -6,8 +6,8 @@ small vision model with one token per cell can tell them apart. Not here: how an
 looks (`render`, `look`) or what tapping it does (`reducer`, `apps`).
 """
 
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from wmkit.domain.screen import Point
 
@@ -21,8 +21,7 @@ CELL_H = HEIGHT // ROWS
 Box = tuple[int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(NamedTuple):
     """One drawn thing.
 
     `box` is (x, y, width, height) in px. `at` is where a person would tap: the centre of

@@ -47,6 +47,20 @@ _SHAPES: dict[str, str] = {
     'stroke-dasharray="3.65 3.65"/>',
     "clock": _ring(9) + _line("M12 6.5V12l4 2.5"),
     "page": _fill("M5 2h10l5 5v15H5z"),
+    "bubble": _fill(
+        "M2 4a2 2 0 0 1 2-2h16a2 2 0 0 1 2 2v11a2 2 0 0 1-2 2H10l-6 5v-5a2 2 0 0 1-2-2z"
+    ),
+    "calendar": _fill("M3 4h3V2h3v2h6V2h3v2h3v17H3zM6 10v8h12v-8z"),
+    "folder": _fill("M2 4h8l2.5 3H22v13H2z"),
+    "picture": _fill(
+        "M2 3h20v18H2zM5 18h14l-5-7l-3.5 4.5L8 12.5zM8 6a2 2 0 1 0 0 4a2 2 0 0 0 0-4z"
+    ),
+    "sums": _line("M7 3v8M3 7h8M14 7h7M4 14.5l6 6M10 14.5l-6 6M14 15.5h7M14 20h7", 2.6),
+    "tune": _disc(3.6, 6.5, 18) + _disc(3.6, 17.5, 16) + _line("M9 18V5l11-2.5V16", 2.6),
+    "cart": _line("M2 4h3l3 11h10l3-8H6.5", 2.6) + _disc(2, 9.5, 20) + _disc(2, 17, 20),
+    "envelope": _fill("M2 5h20l-10 7.5zM2 8.2l10 7.5l10-7.5V20H2z"),
+    "globe": _ring(9.2, 2.4)
+    + _line("M3 12h18M12 3c-4.5 5-4.5 13 0 18M12 3c4.5 5 4.5 13 0 18", 2.2),
     "person": _disc(4.6, 12, 7.2) + _fill("M3 21c0-5 4-7.5 9-7.5s9 2.5 9 7.5z"),
     # settings
     "bars": _rect(3, 15, 4, 6) + _rect(10, 9, 4, 12) + _rect(17, 3, 4, 18),
@@ -115,16 +129,21 @@ _SHAPES: dict[str, str] = {
     "bell": _fill("M12 2a6.5 6.5 0 0 1 6.5 6.5V15l2.5 3H3l2.5-3V8.5A6.5 6.5 0 0 1 12 2z")
     + _disc(2.5, 12, 20.5),
     "erase": _fill("M8 4h14v16H8l-7-8z"),
+    "shift": _line("M12 4L4 12h4v7h8v-7h4z", 2.2),
+    "capital": _fill("M12 3L3 12h5v8h8v-8h5z"),
     "enter": _line("M20 5v7H5M10 7l-5 5l5 5"),
     "search": _ring(6.5, 2.6, 10, 10) + _line("M15 15l6 6", 3),
     "close": _line("M5 5l14 14M19 5L5 19", 3),
     "down": _line("M5 9l7 7l7-7"),
 }
 
-GLYPHS: dict[str, Markup] = {
-    name: Markup(
+
+def svg(shape: str) -> Markup:
+    """A shape on the 24 x 24 grid as an inline image."""
+    return Markup(
         '<svg viewBox="0 0 24 24" width="100%" height="100%" fill="currentColor" '
         f'fill-rule="evenodd" aria-hidden="true">{shape}</svg>'
     )
-    for name, shape in _SHAPES.items()
-}
+
+
+GLYPHS: dict[str, Markup] = {name: svg(shape) for name, shape in _SHAPES.items()}

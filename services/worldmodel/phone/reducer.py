@@ -8,18 +8,22 @@ import math
 from dataclasses import replace
 
 from services.worldmodel.phone.apps import APPS
-from services.worldmodel.phone.geometry import CELL_H, HEIGHT, WIDTH
-from services.worldmodel.phone.screen import KEYBOARD_TOP, hit
-from services.worldmodel.phone.state import (
-    HOME,
-    MAX_CLOCK_S,
-    RECENTS,
-    Frame,
-    Nav,
-    Part,
-    Phone,
-    Stack,
+from services.worldmodel.phone.geometry import CELL_H, HEIGHT, WIDTH, Element
+from services.worldmodel.phone.keyboard import KEYBOARD_TOP
+from services.worldmodel.phone.moves import (
+    bring,
+    carry_out,
+    go_to,
+    leave,
+    navigate,
+    reply,
+    tapped,
+    top,
 )
+from services.worldmodel.phone.screen import capitals, hit
+from services.worldmodel.phone.shade import FIRST_NOTICE
+from services.worldmodel.phone.state import HOME, MAX_CLOCK_S, RECENTS, Frame, Phone
+from services.worldmodel.phone.system_keys import close_dialogs, count_down, system_key
 from wmkit.domain.actions import (
     TERMINAL,
     Action,
@@ -48,154 +52,161 @@ EDGE = 0.03
 def step(phone: Phone, action: Action) -> Phone:
     """The phone after one action. Total: every canonical action but the terminal ones."""
     assert not isinstance(action, TERMINAL), f"{action.name} ends an episode"
+    if phone.nav.toast:
+        phone = navigate(phone, toast="")
+    due = bool(phone.system.due)
+    phone = _act(phone, action)
+    return count_down(phone) if due and phone.system.due else phone
+
+
+def _act(phone: Phone, action: Action) -> Phone:
     match action:
         case Tap(point):
-            after = _tap(phone, point)
+            return _tap(phone, point)
         case DoubleTap(point):
-            after = _double_tap(phone, point)
+            return _double_tap(phone, point)
         case LongPress(point):
-            after = _hold(phone, point)
+            return _hold(phone, point)
         case Swipe(point, to):
-            after = _swipe(phone, point, to)
+            return _swipe(phone, point, to)
         case Scroll(reveal, where):
-            rows = {"up": -SCROLL_ROWS, "down": SCROLL_ROWS}.get(reveal, 0)
-            after = _scroll(phone, rows, where)
+            return _scroll(phone, reveal, where)
         case Type(text, where, submit, clear):
             after = _type(phone if where is None else _tap(phone, where), text, clear)
-            after = _enter(after) if submit else after
+            return _enter(after) if submit else after
         case Key(key):
-            after = _key(phone, key)
+            return _key(phone, key)
         case Enter():
-            after = _enter(phone)
+            return _enter(phone)
         case Back():
-            after = _back(phone)
+            return _back(phone)
         case Home():
-            after = _front(phone, HOME)
+            return go_to(close_dialogs(phone), HOME)
         case Recents():
-            after = _front(phone, RECENTS)
+            return go_to(close_dialogs(phone), RECENTS)
         case OpenApp(app):
-            after = _open(phone, app)
+            return _open(phone, app)
         case Wait(ms):
-            after = _wait(phone, 1000 if ms is None else ms)
+            return _wait(phone, 1000 if ms is None else ms)
         case _:
             raise AssertionError(f"an action that is no action: {action!r}")
-    return after
+
+
+def _at(phone: Phone, point: Point) -> Element | None:
+    return hit(phone, *point.to_px(WIDTH, HEIGHT))
 
 
 def _tap(phone: Phone, point: Point) -> Phone:
-    element = hit(phone, *point.to_px(WIDTH, HEIGHT))
+    element = _at(phone, point)
     return phone if element is None else _press(phone, element.key)
 
 
 def _double_tap(phone: Phone, point: Point) -> Phone:
     """Two taps, unless the first one put something else under the finger."""
-    first = hit(phone, *point.to_px(WIDTH, HEIGHT))
+    first = _at(phone, point)
     after = _tap(phone, point)
-    second = hit(after, *point.to_px(WIDTH, HEIGHT))
+    second = _at(after, point)
     same = first is not None and second is not None and first.id == second.id
     return _tap(after, point) if same else after
 
 
 def _hold(phone: Phone, point: Point) -> Phone:
-    element = hit(phone, *point.to_px(WIDTH, HEIGHT))
+    """A long press: the app's affair, where it is not on something of the system's."""
+    element = _at(phone, point)
     front = phone.nav.front
-    if element is None or front not in APPS:
+    if element is None or front not in APPS or _system(element.key):
         return phone
-    stack = phone.nav.stack(front)
-    return _put(phone, *APPS[front].hold(phone.of(front), stack, element.key))
+    return reply(phone, APPS[front].hold(phone.of(front), phone.nav.stack(front), element.key))
+
+
+def _system(key: str) -> bool:
+    return key.startswith("os.") or key.partition(":")[0] in ("app", "back", "cancel", "field")
 
 
 def _press(phone: Phone, key: str) -> Phone:
     """React to a key: the system's own first, the rest is the app's."""
     verb, _, name = key.partition(":")
-    front = phone.nav.front
     match verb:
         case "app":
-            return _open(phone, name)
-        case "clear":
-            return replace(phone, nav=Nav())
+            return bring(phone, name)
         case "back":
-            return _pop(phone)
+            return leave(phone)
         case "cancel":
-            return _top(phone, dialog="")
+            return top(phone, dialog="")
         case "field":
-            return _top(phone, focus=name)
-        case "letter":
+            return top(navigate(phone, shift=False), focus=name)
+        case "os.letter":
             return _letter(phone, name)
-        case "erase":
+        case "os.erase":
             return _erase(phone)
-        case "enter":
+        case "os.enter":
             return _enter(phone)
-        case _:
-            return _put(phone, *APPS[front].tap(phone.of(front), phone.nav.stack(front), key))
-
-
-def _put(phone: Phone, data: Part, stack: Stack) -> Phone:
-    """The phone with the front app's data and stack replaced, the list kept in range."""
-    front = phone.nav.front
-    frame = stack[-1]
-    listing = APPS[front].listing(data, frame)
-    last = listing.last if listing else 0
-    if frame.scroll > last:
-        stack = (*stack[:-1], replace(frame, scroll=last))
-    nav = phone.nav
-    if stack != nav.stack(front):
-        nav = Nav(front, tuple((a, stack if a == front else s) for a, s in nav.stacks))
-    kept = phone.data
-    if data != phone.of(front):
-        kept = tuple((name, data if name == front else part) for name, part in kept)
-    if nav is phone.nav and kept is phone.data:
-        return phone
-    return replace(phone, nav=nav, data=kept)
-
-
-def _top(phone: Phone, **changes: object) -> Phone:
-    """The phone with fields of the top frame replaced."""
-    front = phone.nav.front
-    stack = phone.nav.stack(front)
-    frame: Frame = replace(stack[-1], **changes)  # type: ignore[arg-type]
-    return _put(phone, phone.of(front), (*stack[:-1], frame))
-
-
-def _front(phone: Phone, front: str) -> Phone:
-    return phone if phone.nav.front == front else replace(phone, nav=Nav(front, phone.nav.stacks))
+    if verb.startswith("os."):
+        return system_key(phone, verb.removeprefix("os."), name)
+    return tapped(phone, key)
 
 
 def _open(phone: Phone, name: str) -> Phone:
-    """Bring an app to the front, where it was left. Names are matched without case."""
-    app = next((a for a in APPS if a.lower() == name.strip().lower()), None)
-    if app is None or app == phone.nav.front:
-        return phone
-    stack = phone.nav.stack(app) or (APPS[app].root,)
-    others = tuple((a, s) for a, s in phone.nav.stacks if a != app)
-    return replace(phone, nav=Nav(app, (*others, (app, stack))))
+    """The app of that name, whatever its case."""
+    app = next((a for a in APPS if a.lower() == name.strip().lower()), "")
+    return bring(close_dialogs(phone), app) if app else phone
 
 
 def _back(phone: Phone) -> Phone:
-    """Android's order: keyboard, dialog, page, app."""
+    """Android's order: the system's dialogs, the shade, keyboard, dialog, page, app."""
+    if phone.nav.popup:
+        return navigate(phone, popup="")
+    if phone.nav.prompt is not None:
+        return navigate(phone, prompt=None)
+    if phone.nav.shade:
+        return navigate(phone, shade=False)
     frame = phone.frame()
     if frame is None:
-        return _front(phone, HOME)
+        return go_to(phone, HOME) if phone.nav.front != HOME else phone
     if frame.focus:
-        return _top(phone, focus="")
+        return top(navigate(phone, shift=False), focus="")
     if frame.dialog:
-        return _top(phone, dialog="")
-    return _pop(phone)
+        return top(phone, dialog="")
+    return leave(phone)
 
 
-def _pop(phone: Phone) -> Phone:
-    """Leave the page on top; leaving the last one goes home and resets the app."""
-    front = phone.nav.front
-    stack = phone.nav.stack(front)
-    if len(stack) > 1:
-        return _put(phone, phone.of(front), stack[:-1])
-    root = (APPS[front].root,)
-    return replace(
-        phone, nav=Nav(HOME, tuple((a, root if a == front else s) for a, s in phone.nav.stacks))
-    )
+def _blocked(phone: Phone) -> bool:
+    return bool(phone.nav.popup) or phone.nav.prompt is not None
 
 
-def _scroll(phone: Phone, rows: int, where: Point | None) -> Phone:
+def _scroll(phone: Phone, reveal: str, where: Point | None) -> Phone:
+    """Lists by three rows; the launcher by a page; up at home, or from the top, the shade."""
+    if _blocked(phone):
+        return phone
+    if phone.nav.shade:
+        return navigate(phone, shade=False) if reveal == "down" else _flick(phone, where, reveal)
+    if where is not None and where.y <= EDGE and reveal == "up":
+        return navigate(phone, shade=True)
+    if phone.nav.front == HOME:
+        return _home_scroll(phone, reveal)
+    rows = {"up": -SCROLL_ROWS, "down": SCROLL_ROWS}.get(reveal, 0)
+    return _move_list(phone, rows, where)
+
+
+def _flick(phone: Phone, where: Point | None, reveal: str) -> Phone:
+    """A notification that is pushed aside is dismissed."""
+    if where is None or reveal == "up":
+        return phone
+    i = int(where.y * HEIGHT) // CELL_H - FIRST_NOTICE
+    if not 0 <= i < len(phone.system.notices):
+        return phone
+    return system_key(phone, "dismiss", str(i))
+
+
+def _home_scroll(phone: Phone, reveal: str) -> Phone:
+    if reveal == "up":
+        return navigate(phone, shade=True)
+    move = {"left": -1, "right": 1}.get(reveal, 0)
+    page = min(max(0, phone.nav.page + move), len(phone.launcher.pages) - 1)
+    return navigate(phone, page=page)
+
+
+def _move_list(phone: Phone, rows: int, where: Point | None) -> Phone:
     """Move the list by whole rows, never past its ends."""
     frame = phone.frame()
     if frame is None or frame.dialog or rows == 0:
@@ -207,23 +218,43 @@ def _scroll(phone: Phone, rows: int, where: Point | None) -> Phone:
     listing = APPS[phone.nav.front].listing(phone.of(phone.nav.front), frame)
     if listing is None:
         return phone
-    return _top(phone, scroll=min(max(0, frame.scroll + rows), listing.last))
+    return top(phone, scroll=min(max(0, frame.scroll + rows), listing.last))
 
 
 def _swipe(phone: Phone, start: Point, end: Point) -> Phone:
-    """Gesture navigation from the edges, else a scroll by as many rows as the finger moved."""
+    """Gesture navigation from the edges, else a scroll by as much as the finger moved."""
     dx, dy = end.x - start.x, end.y - start.y
     if abs(dx) > abs(dy):
-        from_edge = (start.x <= EDGE and dx > 0) or (start.x >= 1 - EDGE and dx < 0)
-        return _back(phone) if from_edge and abs(dx) > 0.1 else phone
+        if abs(dx) <= 0.1:
+            return phone
+        if (start.x <= EDGE and dx > 0) or (start.x >= 1 - EDGE and dx < 0):
+            return _back(phone)
+        return _sideways(phone, "left" if dx > 0 else "right", start)
     if start.y >= 1 - EDGE and dy < -0.1:
-        return _front(phone, HOME)
-    return _scroll(phone, -round(dy * HEIGHT / CELL_H), start)
+        return go_to(close_dialogs(phone), HOME)
+    if phone.nav.shade or phone.nav.front == HOME or (start.y <= EDGE and dy > 0):
+        return _scroll(phone, "up" if dy > 0 else "down", start) if abs(dy) > 0.1 else phone
+    if _blocked(phone):
+        return phone
+    return _move_list(phone, -round(dy * HEIGHT / CELL_H), start)
+
+
+def _sideways(phone: Phone, reveal: str, start: Point) -> Phone:
+    at_home = phone.nav.front == HOME
+    return _scroll(phone, reveal, start) if phone.nav.shade or at_home else phone
+
+
+def _field(phone: Phone) -> Frame | None:
+    """The frame whose field has the keyboard, None where nothing can be typed."""
+    if _blocked(phone) or phone.nav.shade:
+        return None
+    frame = phone.frame()
+    return frame if frame is not None and frame.focus else None
 
 
 def _type(phone: Phone, text: str, clear: bool) -> Phone:
-    frame = phone.frame()
-    if frame is None or not frame.focus:
+    frame = _field(phone)
+    if frame is None:
         return phone
     old = "" if clear else frame.field(frame.focus)
     words = "".join(c if c.isprintable() else " " if c.isspace() else "" for c in text)
@@ -233,31 +264,34 @@ def _type(phone: Phone, text: str, clear: bool) -> Phone:
 def _fill(phone: Phone, frame: Frame, words: str) -> Phone:
     """Set the focused field; empty fields are not stored, so equal forms are equal states."""
     typed = dict(frame.fields) | {frame.focus: words}
-    return _top(phone, fields=tuple(sorted((k, v) for k, v in typed.items() if v)))
+    return top(phone, fields=tuple(sorted((k, v) for k, v in typed.items() if v)))
 
 
 def _letter(phone: Phone, letter: str) -> Phone:
-    """A key of the keyboard; the first letter of a field is a capital."""
-    frame = phone.frame()
+    """A key of the keyboard: capital where the keyboard shows capitals, once."""
+    frame = _field(phone)
     assert frame is not None
-    return _type(phone, letter if frame.field(frame.focus) else letter.upper(), False)
+    words = letter.upper() if capitals(phone, frame) else letter
+    return _type(navigate(phone, shift=False), words, False)
 
 
 def _erase(phone: Phone) -> Phone:
-    frame = phone.frame()
-    if frame is None or not frame.focus:
-        return phone
-    return _fill(phone, frame, frame.field(frame.focus)[:-1])
+    frame = _field(phone)
+    return phone if frame is None else _fill(phone, frame, frame.field(frame.focus)[:-1])
 
 
 def _enter(phone: Phone) -> Phone:
-    """On to the next field; from the last one the keyboard goes away."""
-    frame = phone.frame()
-    if frame is None or not frame.focus:
+    """On to the next field; in the last one it is the app that decides."""
+    frame = _field(phone)
+    if frame is None:
         return phone
-    names = APPS[phone.nav.front].fields(frame)
+    front = phone.nav.front
+    names = APPS[front].fields(frame)
     later = names[names.index(frame.focus) + 1 :]
-    return _top(phone, focus=later[0] if later else "")
+    phone = navigate(phone, shift=False)
+    if later:
+        return top(phone, focus=later[0])
+    return reply(phone, APPS[front].submit(phone.of(front), phone.nav.stack(front)))
 
 
 def _key(phone: Phone, key: str) -> Phone:
@@ -270,9 +304,9 @@ def _key(phone: Phone, key: str) -> Phone:
         case "back" | "escape" | "esc":
             return _back(phone)
         case "home":
-            return _front(phone, HOME)
+            return go_to(close_dialogs(phone), HOME)
         case "recents" | "app_switch" | "appselect":
-            return _front(phone, RECENTS)
+            return go_to(close_dialogs(phone), RECENTS)
         case "backspace" | "delete" | "del":
             return _erase(phone)
         case "space":
@@ -282,8 +316,14 @@ def _key(phone: Phone, key: str) -> Phone:
 
 
 def _wait(phone: Phone, ms: float) -> Phone:
+    """Time passes for every app, open or not."""
     seconds = min(MAX_WAIT_S, math.ceil(ms / 1000))
     if seconds <= 0:
         return phone
-    data = tuple((name, APPS[name].wait(part, seconds)) for name, part in phone.data)
-    return replace(phone, clock=min(phone.clock + seconds, MAX_CLOCK_S), data=data)
+    told = [(name, *APPS[name].wait(part, seconds)) for name, part in phone.data]
+    data = tuple((name, part) for name, part, _ in told)
+    phone = replace(phone, clock=min(phone.clock + seconds, MAX_CLOCK_S), data=data)
+    for name, _, effects in told:
+        for effect in effects:
+            phone = carry_out(phone, name, effect)
+    return phone

@@ -1,13 +1,17 @@
 """A phone as HTML: one absolutely placed `div` per element, no script, nothing remote."""
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup
 
-from services.worldmodel.phone.glyphs import GLYPHS
-from services.worldmodel.phone.screen import elements, title
-from services.worldmodel.phone.state import HOME, Phone
+from services.worldmodel.phone.apps import APPS
+from services.worldmodel.phone.geometry import Element
+from services.worldmodel.phone.glyphs import GLYPHS, svg
+from services.worldmodel.phone.screen import elements, theme, title
+from services.worldmodel.phone.state import Phone
 
 # Roles whose text is drawn; the text of the others is an accessible name.
 SHOWN = ("text", "key")
@@ -23,15 +27,25 @@ def _template() -> Template:
     return env.get_template("screen.html.j2")
 
 
-def html(phone: Phone) -> str:
+@cache
+def _glyphs() -> dict[str, Markup]:
+    """The shapes of the system and of every app."""
+    own = {name: svg(shape) for app in APPS.values() for name, shape in app.glyphs.items()}
+    return own | GLYPHS
+
+
+def html(phone: Phone, drawn: Sequence[Element] | None = None) -> str:
     """The screen in the HTML contract: everything visible in `div#render-target`, in px.
 
     Every element carries `data-id` and `data-role`; what can be checked `data-checked`.
+    `drawn` takes the place of the phone's own elements.
     """
+    dark, font_percent = theme(phone)
     return _template().render(
         title=title(phone),
-        light=phone.nav.front != HOME,
-        elements=elements(phone),
-        glyphs=GLYPHS,
+        dark=dark,
+        font=f"{font_percent / 100:g}",
+        elements=elements(phone) if drawn is None else drawn,
+        glyphs=_glyphs(),
         shown=SHOWN,
     )

@@ -4,6 +4,8 @@ Each gives elements on the grid. A list row is one cell high: leading icon in co
 text in columns 1 and 2, switch or mark in column 3; its whole width is one target.
 """
 
+from textwrap import wrap
+
 from services.worldmodel.phone.geometry import (
     CELL_H,
     CELL_W,
@@ -20,12 +22,28 @@ from services.worldmodel.phone.geometry import (
 from services.worldmodel.phone.look import look
 
 ICON = 164
+FIELD_CHARS = 18
 Elements = list[Element]
 
 
 def text(id: str, words: str, box: Box, tone: str = "") -> Element:
     """A piece of text that does nothing."""
     return Element(id, "text", words, box, centre(box), tone=tone)
+
+
+def paragraph(
+    id: str, words: str, box: Box, tone: str = "body", *, line_px: int = 76, char_px: int = 31
+) -> Elements:
+    """Words broken into lines that fit the box at the largest text size; the rest is left out.
+
+    One element a line, `id-0` and so on. `char_px` is the mean width of a letter of `tone`.
+    """
+    x, y, w, h = box
+    lines = wrap(words, max(1, w // char_px))[: h // line_px]
+    return [
+        text(f"{id}-{i}", line, (x, y + i * line_px, w, line_px), tone)
+        for i, line in enumerate(lines)
+    ]
 
 
 def app_bar(app: str, title: str, back: bool, action: tuple[str, str] | None = None) -> Elements:
@@ -121,20 +139,28 @@ def scroll_bar(app: str, first: int, visible: int, total: int, top_row: int) -> 
 
 
 def tabs(app: str, color: str, current: str, choices: tuple[tuple[str, str], ...]) -> Elements:
-    """The two tabs of row 9: icon in the first column of each half, its word beside it."""
+    """The tabs of row 9, as (name, glyph): two with their words beside the icons, or up to
+    four of one cell each with the words below."""
     bar = cell_box(0, 9, 4)
     out = [Element(f"{app}/tabs", "tabs", "", bar, centre(bar))]
+    wide = len(choices) == 2
     for i, (name, glyph) in enumerate(choices):
         here = name == current
-        column = 2 * i
-        id = f"{app}/{slug(name)}"
+        column, top = 2 * i if wide else i, 9 * CELL_H
+        id = f"{app}/{slug(name)}-tab"
         tone = "on" if here else ""
+        icon = square(column, 9, 140) if wide else (column * CELL_W + 75, top + 14, 120, 120)
+        words = (
+            (column * CELL_W + 250, top + 80, 280, 80)
+            if wide
+            else (column * CELL_W, top + 140, CELL_W, 56)
+        )
         out += [
             Element(
-                f"{id}-tab",
+                id,
                 "tab",
                 name,
-                cell_box(column, 9, 2),
+                cell_box(column, 9, 2 if wide else 1),
                 cell(column, 9),
                 True,
                 here,
@@ -142,21 +168,16 @@ def tabs(app: str, color: str, current: str, choices: tuple[tuple[str, str], ...
                 tone=tone,
             ),
             Element(
-                f"{id}-tab:icon",
+                f"{id}:icon",
                 "glyph",
                 "",
-                square(column, 9, 140),
+                icon,
                 cell(column, 9),
                 color=color,
                 glyph=glyph,
                 tone="tab" + tone,
             ),
-            text(
-                f"{id}-tab:text",
-                name,
-                (column * CELL_W + 250, 9 * CELL_H + 80, 280, 80),
-                "tab" + tone,
-            ),
+            text(f"{id}:text", name, words, ("tab" if wide else "small-tab") + tone),
         ]
     return out
 
@@ -221,6 +242,8 @@ def field(app: str, line: int, name: str, value: str, focused: bool, glyph: str)
     id = f"{app}/{slug(name)}-field"
     top = line * CELL_H
     tone = "focused" if focused else ""
+    # Where the cursor stands is in view, as in Android.
+    shown = "…" + value[-FIELD_CHARS:] if focused and len(value) > FIELD_CHARS else value
     return [
         Element(
             id,
@@ -240,25 +263,47 @@ def field(app: str, line: int, name: str, value: str, focused: bool, glyph: str)
             "",
             square(0, line, 130),
             cell(0, line),
-            color="#5F6368",
+            color="neutral",
             glyph=glyph,
         ),
-        text(f"{id}:box", value, (CELL_W, top + 50, 760, 150), "field" + tone),
+        text(f"{id}:box", shown, (CELL_W, top + 50, 760, 150), "field" + tone),
         text(f"{id}:label", name, (CELL_W + 40, top + 24, 190, 52), "legend" + tone),
     ]
 
 
-def dialog(question: str, item: str) -> Elements:
-    """The confirm dialog over a dimmed page: Cancel and Delete in cells of row 5."""
+def dialog(
+    question: str,
+    item: str,
+    *,
+    word: str = "Delete",
+    icon: tuple[str, str] | None = None,
+    tone: str = "confirm",
+) -> Elements:
+    """The confirm dialog over a dimmed page: Cancel and `word` (key "confirm").
+
+    `tone` is "confirm" (red, for what destroys) or "ok".
+    """
+    answers = (("Cancel", "cancel", "cancel"), (word, "confirm", tone))
+    return sheet("dialog", question, item, icon or look(item), answers)
+
+
+def sheet(
+    id: str,
+    question: str,
+    item: str,
+    icon: tuple[str, str],
+    answers: tuple[tuple[str, str, str], ...],
+) -> Elements:
+    """A dialog card in rows 4 and 5; two answers (word, key, tone) in columns 1 and 2."""
     scrim = (0, 0, WIDTH, HEIGHT)
     card = (60, 4 * CELL_H - 60, WIDTH - 120, 2 * CELL_H + 90)
-    color, glyph = look(item)
+    color, glyph = icon
     top = 4 * CELL_H
     out = [
-        Element("dialog/scrim", "scrim", "", scrim, centre(scrim)),
-        Element("dialog", "dialog", question, card, centre(card)),
+        Element(f"{id}/scrim", "scrim", "", scrim, centre(scrim)),
+        Element(id, "dialog", question, card, centre(card)),
         Element(
-            "dialog/icon",
+            f"{id}/icon",
             "glyph",
             "",
             (120, top + 30, 150, 150),
@@ -266,12 +311,15 @@ def dialog(question: str, item: str) -> Elements:
             color=color,
             glyph=glyph,
         ),
-        text("dialog/question", question, (300, top + 20, 660, 90), "question"),
-        text("dialog/item", item, (300, top + 110, 660, 70), "sub"),
+        text(f"{id}/question", question, (300, top + 20, 660, 90), "question"),
+        text(f"{id}/item", item, (300, top + 110, 660, 70), "sub"),
     ]
-    for column, word, key in ((1, "Cancel", "cancel"), (2, "Delete", "confirm")):
-        box = (column * CELL_W + 8, 5 * CELL_H + 50, CELL_W - 16, 140)
+    for column, (word, key, tone) in enumerate(answers, 1):
+        box = (column * CELL_W + 4, 5 * CELL_H + 50, CELL_W - 8, 140)
+        name = slug(key)
         out.append(
-            Element(f"dialog/{key}", "button", word, box, cell(column, 5), True, key=key, tone=key)
+            Element(
+                f"{id}/{name}", "button", word, box, cell(column, 5), True, None, key=key, tone=tone
+            )
         )
     return out

@@ -22,6 +22,7 @@ from wmkit.domain.actions import (
     Scroll,
     Tap,
     Type,
+    Wait,
 )
 
 Player = Callable[[Task, Phone, int], Action]
@@ -60,13 +61,16 @@ def expert(task: Task, phone: Phone, _count: int) -> Action:
 
 
 def random_player(seed: int) -> Player:
-    """Acts at random on what is on the screen up to the step limit, then ends at random."""
+    """Acts at random on what is on the screen up to the step limit, then ends at random.
+
+    It knows nothing of the task: it answers, claims success, gives up, or goes on too long.
+    """
     rng = Random(seed)
 
     def player(task: Task, phone: Phone, count: int) -> Action:
         if count >= task.step_limit:
-            guess = Answer(str(rng.randrange(9))) if task.wants_answer else Finish("success")
-            return rng.choice((guess, Finish("infeasible")))
+            guess = Answer(str(rng.randrange(9)))
+            return rng.choice((guess, Finish("success"), Finish("infeasible"), Wait()))
         points = [element.at for element in elements(phone) if element.clickable]
         others: list[Action] = [
             Back(),
@@ -74,6 +78,7 @@ def random_player(seed: int) -> Player:
             Recents(),
             Scroll("up"),
             Scroll("down"),
+            Scroll("right"),
             Type("Milk"),
         ]
         if points and rng.random() < 0.75:

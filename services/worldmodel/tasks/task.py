@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from services.worldmodel.phone.apps import APPS
-from services.worldmodel.phone.apps.clock import Clock
 from services.worldmodel.phone.reducer import step
 from services.worldmodel.phone.state import Part, Phone
 from services.worldmodel.tasks import oracle
@@ -17,14 +16,28 @@ from services.worldmodel.tasks.answers import AnswerType, same_answer
 from services.worldmodel.tasks.touch import Look
 from wmkit.domain.actions import TERMINAL, Action
 
-Kind = Literal["toggle", "list", "form", "lookup", "cross_app", "conditional", "infeasible"]
+Kind = Literal[
+    "toggle",
+    "list",
+    "form",
+    "lookup",
+    "cross_app",
+    "conditional",
+    "infeasible",
+    "distractor",
+    "look_ahead",
+]
 Data = tuple[tuple[str, Part], ...]
-MAX_PLAN = 40
+MAX_PLAN = 60
 
 
 @dataclass(frozen=True)
 class Task:
     """One task instance.
+
+    `before` is the data that the episode starts from, `want` what it should be at the end.
+    `order` names apps that the expert puts right one after the other, because what it does
+    in the later ones depends on the earlier ones.
 
     `complexity` is the length of the expert's plan from the start, `finish` and `answer`
     not counted: the least number of taps, long presses, scrolls, typed texts, back and
@@ -36,13 +49,15 @@ class Task:
     seed: int
     goal: str
     start: Phone
+    before: Data
     want: Data
     apps: tuple[str, ...]
     kind: Kind
-    look: Look | None = None
+    looks: tuple[Look, ...] = ()
     answer: str | None = None
     answer_type: AnswerType = "text"
     feasible: bool = True
+    order: tuple[str, ...] = ()
     complexity: int = 0
 
     @property
@@ -80,7 +95,16 @@ class Task:
 
     def settled(self, phone: Phone) -> bool:
         """Whether the phone's data is what it should be at the end, all of it."""
-        return facts(phone.data) == facts(self.want)
+        return facts(self.current(phone)) == facts(self.want)
+
+    def current(self, phone: Phone) -> Data:
+        """The phone's data without what does not matter to this task."""
+        return tuple(
+            (name, part.eased(before, want))
+            for (name, part), (_, before), (_, want) in zip(
+                phone.data, self.before, self.want, strict=True
+            )
+        )
 
     def oracle(self, phone: Phone) -> Action:
         """The expert's next action from any state of the phone."""
@@ -88,13 +112,8 @@ class Task:
 
 
 def facts(data: Data) -> Data:
-    """What is compared: how far a running timer has run down is left out."""
-    return tuple(
-        (name, replace(part, timer_left_s=min(1, part.timer_left_s)))
-        if isinstance(part, Clock)
-        else (name, part)
-        for name, part in data
-    )
+    """What is compared: what runs by itself, such as a timer, is left out."""
+    return tuple((name, part.facts()) for name, part in data)
 
 
 def with_plan(task: Task) -> Task:

@@ -1,9 +1,12 @@
 """Shared by the tests of the phone: press by key, and actions for hypothesis."""
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
-from services.worldmodel.phone import Phone, step
+from services.worldmodel.phone import APPS, Phone, boot, step
 from services.worldmodel.phone.screen import find
+from services.worldmodel.phone.state import HOME, RECENTS, Nav
 from wmkit.domain.actions import (
     Action,
     Back,
@@ -55,6 +58,18 @@ actions: st.SearchStrategy[Action] = st.one_of(
     st.just(Back()),
     st.just(Home()),
     st.just(Recents()),
-    st.builds(OpenApp, st.sampled_from(["Settings", "clock", " Notes ", "Contacts", "Maps", ""])),
+    st.builds(OpenApp, st.sampled_from([*APPS, "clock", " Notes ", "Maps", ""])),
     st.builds(Wait, st.none() | st.integers(0, 10**7)),
 )
+
+
+@st.composite
+def phones(draw: st.DrawFn) -> Phone:
+    """A phone of any kind, plain or varied, where some app is open on any of its pages."""
+    phone = boot(draw(st.integers(0, 30)), draw(st.booleans()))
+    stacks = []
+    for name in draw(st.lists(st.sampled_from(list(APPS)), max_size=2, unique=True)):
+        stacks.append((name, draw(st.sampled_from(APPS[name].pages(phone.of(name))))))
+    front = draw(st.sampled_from([HOME, RECENTS, *(name for name, _ in stacks)]))
+    shade = draw(st.booleans()) and draw(st.booleans())
+    return replace(phone, nav=Nav(front, tuple(stacks), shade=shade))

@@ -36,6 +36,10 @@ def texts(phone: Phone) -> list[str]:
     return [e.text for e in elements(phone) if e.role == "text"]
 
 
+def opened(phone: Phone, app: str, *keys: str) -> Phone:
+    return press(step(phone, OpenApp(app)), *keys)
+
+
 @pytest.fixture
 def phone() -> Phone:
     return boot(1)
@@ -49,7 +53,7 @@ def test_phones_differ_by_seed_and_only_by_seed():
 
 def test_a_toggle_flips_alone_and_tints_its_row(phone):
     data = phone.of("Settings")
-    network = press(phone, "app:Settings", "open:Network")
+    network = opened(phone, "Settings", "open:Network")
     assert title(network) == "Network"
     name = rows(network)[0]
     flipped = press(network, f"flip:{name}").of("Settings")
@@ -64,7 +68,7 @@ def test_a_toggle_flips_alone_and_tints_its_row(phone):
 
 
 def test_timeout_is_one_of_three(phone):
-    page = press(phone, "app:Settings", "open:Display", "timeout")
+    page = opened(phone, "Settings", "open:Display", "timeout")
     assert rows(page) == ["15 s", "1 min", "5 min"]
     assert press(page, "choose:5 min").of("Settings").timeout == "5 min"
     tinted = [e.text for e in elements(press(page, "choose:15 s")) if e.role == "row" and e.tone]
@@ -73,7 +77,7 @@ def test_timeout_is_one_of_three(phone):
 
 def test_alarms_scroll_within_their_ends(phone):
     labels = [alarm.label for alarm in phone.of("Clock").alarms]
-    top = press(phone, "app:Clock")
+    top = opened(phone, "Clock")
     assert rows(top) == labels[:6]
     down = step(top, Scroll("down"))
     assert rows(down) == labels[2:]
@@ -87,7 +91,7 @@ def test_alarms_scroll_within_their_ends(phone):
 
 
 def test_a_long_press_asks_before_an_alarm_is_deleted(phone):
-    top = press(phone, "app:Clock")
+    top = opened(phone, "Clock")
     labels = rows(top)
     first = find(top, f"flip:{labels[0]}")
     asked = step(top, LongPress(first.at))
@@ -101,7 +105,7 @@ def test_a_long_press_asks_before_an_alarm_is_deleted(phone):
 
 
 def test_deleting_from_the_end_of_a_list_keeps_it_in_range(phone):
-    down = step(press(phone, "app:Clock"), Scroll("down"))
+    down = step(opened(phone, "Clock"), Scroll("down"))
     last = rows(down)[-1]
     gone = press(step(down, LongPress(find(down, f"flip:{last}").at)), "confirm")
     assert gone.frame().scroll == 1
@@ -109,12 +113,12 @@ def test_deleting_from_the_end_of_a_list_keeps_it_in_range(phone):
 
 
 def test_the_timer_runs_only_while_one_waits(phone):
-    page = press(phone, "app:Clock", "tab:Timer", "preset:3")
+    page = opened(phone, "Clock", "tab:Timer", "preset:3")
     assert "03:00" in texts(page)
     running = press(page, "start")
     assert find(running, "preset:5") is None
     assert [e.enabled for e in elements(running) if e.role == "row"] == [False] * 4
-    assert "03:00" in texts(press(step(running, Home()), "app:Clock"))
+    assert "03:00" in texts(opened(step(running, Home()), "Clock"))
     assert "02:55" in texts(step(running, Wait(5000)))
     assert step(running, Wait(0)) == running
     over = step(running, Wait(180_000))
@@ -125,7 +129,7 @@ def test_the_timer_runs_only_while_one_waits(phone):
 
 
 def test_a_note_is_pinned_deleted_and_written(phone):
-    page = press(phone, "app:Notes")
+    page = opened(phone, "Notes")
     first = phone.of("Notes").notes[0]
     note = press(page, f"open:{first.title}")
     assert title(note) == first.title and set(first.body) <= set(texts(note))
@@ -146,10 +150,10 @@ def test_a_note_is_pinned_deleted_and_written(phone):
 
 def test_typing_needs_focus_and_edits_the_field(phone):
     assert step(phone, Type("x")) == phone
-    form = press(phone, "app:Notes", "add")
-    typed = press(form, "letter:m", "letter:i", "letter:1")
+    form = opened(phone, "Notes", "add")
+    typed = press(form, "os.letter:m", "os.letter:i", "os.letter:1")
     assert typed.frame().field("Title") == "Mi1"
-    assert press(typed, "erase").frame().field("Title") == "Mi"
+    assert press(typed, "os.erase").frame().field("Title") == "Mi"
     assert step(typed, Type("Ab\ncd\u0000", clear=True)).frame().field("Title") == "Ab cd"
     assert len(step(form, Type("x" * 500)).frame().field("Title")) == 60
     by_point = step(form, Type("hi", point=find(form, "field:Text").at, submit=True)).frame()
@@ -158,7 +162,7 @@ def test_typing_needs_focus_and_edits_the_field(phone):
 
 
 def test_back_closes_the_keyboard_then_the_page_then_the_app(phone):
-    form = step(press(phone, "app:Notes", "add"), Type("Milk"))
+    form = step(opened(phone, "Notes", "add"), Type("Milk"))
     hidden = step(form, Back())
     assert hidden.frame().field("Title") == "Milk" and not hidden.frame().focus
     assert title(step(hidden, Back())) == "Notes"
@@ -168,17 +172,17 @@ def test_back_closes_the_keyboard_then_the_page_then_the_app(phone):
 
 def test_a_taken_title_is_said_and_not_saved(phone):
     taken = phone.of("Notes").notes[2].title
-    form = step(press(phone, "app:Notes", "add"), Type(taken))
+    form = step(opened(phone, "Notes", "add"), Type(taken))
     assert "There is a note of that title" in texts(form)
     assert press(form, "save") == form
-    empty = press(phone, "app:Contacts", "add")
+    empty = opened(phone, "Contacts", "add")
     assert press(empty, "save") == empty
 
 
 def test_a_contact_is_starred_called_deleted_and_added(phone):
     people = phone.of("Contacts").people
     last = people[-1]
-    end = step(press(phone, "app:Contacts"), Scroll("down"))
+    end = step(opened(phone, "Contacts"), Scroll("down"))
     assert rows(end) == [p.name for p in people[3:]]
     page = press(end, f"open:{last.name}")
     assert last.number in texts(page)
@@ -193,28 +197,28 @@ def test_a_contact_is_starred_called_deleted_and_added(phone):
     calls = press(step(press(call, "end"), Back()), "tab:Calls")
     assert rows(calls)[0] == last.name
 
-    form = step(press(phone, "app:Contacts", "add"), Type("Aaron"))
+    form = step(opened(phone, "Contacts", "add"), Type("Aaron"))
     added = press(step(press(form, "field:Phone"), Type("555-0000")), "save").of("Contacts")
     assert (added.people[0].name, added.people[0].number) == ("Aaron", "555-0000")
     assert added.people[1:] == people
 
 
 def test_apps_open_where_they_were_left(phone):
-    network = press(phone, "app:Settings", "open:Network")
-    notes = press(step(network, Home()), "app:Notes")
+    network = opened(phone, "Settings", "open:Network")
+    notes = opened(step(network, Home()), "Notes")
     recents = step(notes, Recents())
     assert rows(recents) == ["Notes", "Settings"]
     assert title(press(recents, "app:Settings")) == "Network"
     assert title(step(notes, OpenApp("settings"))) == "Network"
     assert step(notes, OpenApp("Maps")) == notes
-    cleared = press(recents, "clear")
-    assert title(press(cleared, "app:Settings")) == "Settings"
+    cleared = press(recents, "os.clear")
+    assert title(opened(cleared, "Settings")) == "Settings"
     left = step(step(network, Back()), Back())
-    assert title(press(left, "app:Settings")) == "Settings"
+    assert title(opened(left, "Settings")) == "Settings"
 
 
 def test_edges_are_for_gestures(phone):
-    network = press(phone, "app:Settings", "open:Network")
+    network = opened(phone, "Settings", "open:Network")
     assert title(step(network, Swipe(Point(0.01, 0.5), Point(0.5, 0.5)))) == "Settings"
     assert title(step(network, Swipe(Point(0.5, 0.99), Point(0.5, 0.5)))) == "home"
     assert step(network, Swipe(Point(0.3, 0.5), Point(0.8, 0.5))) == network

@@ -6,16 +6,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.worldmodel.phone import boot, dumps, loads
+from services.worldmodel.phone import boot, dumps, loads, step
 from services.worldmodel.phone.state import Nav
 from tests.unit.phone.play import press
+from wmkit.domain.actions import OpenApp
 
-STORED = dumps(press(boot(3), "app:Notes", "add"))
+STORED = dumps(press(step(boot(3), OpenApp("Notes")), "add"))
 
 
 def changed(**changes) -> bytes:
     raw = json.loads(STORED) | changes
     return json.dumps(raw, sort_keys=True, separators=(",", ":")).encode()
+
+
+def system(**changes) -> bytes:
+    return changed(system=json.loads(STORED)["system"] | changes)
+
+
+def nav(**changes) -> bytes:
+    return changed(nav=json.loads(STORED)["nav"] | changes)
+
+
+def notice(app: str, title: str = "News") -> dict[str, str]:
+    return {"app": app, "title": title, "text": "", "page": "", "item": ""}
+
+
+def test_what_is_changed_here_could_be_stored():
+    for data in (
+        system(font_percent=115, compact=True, granted=[["Mail", "Camera"], ["Notes", "Camera"]]),
+        system(notices=[notice("Mail")], due=[{"popup": "call", "actions": 2}]),
+        nav(page=1, popup="call", shade=True, shift=True, toast="Hello"),
+        nav(prompt={"app": "Notes", "permission": "Camera", "then": "save"}),
+    ):
+        assert dumps(loads(data)) == data
 
 
 def test_the_bytes_are_plain_sorted_json():
@@ -40,15 +63,31 @@ def test_a_truncated_phone_is_a_value_error(length):
         STORED + b"\n",
         json.dumps(json.loads(STORED)).encode(),
         changed(extra=1),
-        changed(version=2),
+        changed(version=1),
+        changed(version=3),
         changed(clock=-1),
         changed(clock=10**30),
         changed(clock="12"),
         changed(nav={"front": "Maps", "stacks": []}),
         changed(nav={"front": "Notes", "stacks": []}),
         changed(nav={"front": "Notes", "stacks": [["Notes", []]]}),
-        changed(launcher={"icons": [["Maps", 0, 2]]}),
-        changed(launcher={"icons": [["Notes", 9, 2]]}),
+        changed(launcher={"dock": [], "pages": [[["Maps", 0, 2]]]}),
+        changed(launcher={"dock": [], "pages": [[["Notes", 9, 2]]]}),
+        changed(launcher={"dock": [], "pages": [[["Notes", 0, 2], ["Shop", 0, 2]]]}),
+        changed(launcher={"dock": [], "pages": []}),
+        changed(launcher={"dock": ["Notes", "Shop", "Mail", "Clock", "Phone"], "pages": [[]]}),
+        system(font_percent=300),
+        system(granted=[["Notes", "Camera"], ["Mail", "Camera"]]),
+        system(notices=[notice("Maps")]),
+        system(notices=[notice("Mail"), notice("Mail")]),
+        system(notices=[notice("Mail", str(i)) for i in range(6)]),
+        system(due=[{"popup": "flood", "actions": 1}]),
+        system(due=[{"popup": "call", "actions": 0}]),
+        nav(page=7),
+        nav(popup="flood"),
+        nav(prompt={"app": "Mail", "permission": "Camera", "then": "add"}),
+        nav(prompt={"app": "Notes", "permission": "Camera", "then": "nonsense"}),
+        nav(shade="yes"),
         changed(apps={}),
         b"[]",
         b"null",
@@ -78,7 +117,7 @@ def test_pages_that_cannot_be_are_value_errors(field, value):
 
 
 def test_a_page_about_nobody_is_a_value_error():
-    phone = press(boot(3), "app:Contacts")
+    phone = step(boot(3), OpenApp("Contacts"))
     name = phone.of("Contacts").people[0].name
     stored = dumps(press(phone, f"open:{name}"))
     assert loads(stored).frame().item == name

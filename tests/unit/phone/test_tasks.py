@@ -1,14 +1,17 @@
 """Tasks: the rules of `checks`, strict predicates, and an expert that is short and robust."""
 
 from dataclasses import replace
+from random import Random
+from typing import get_args
 
 import pytest
+from blake3 import blake3
 
-from services.worldmodel.phone import boot, digest, elements, step
+from services.worldmodel.phone import APPS, boot, digest, elements, screen_digest, step
 from services.worldmodel.tasks import TEMPLATES, make
 from services.worldmodel.tasks.answers import same_answer
 from services.worldmodel.tasks.checks import check, check_kinds, expert, play, random_player
-from services.worldmodel.tasks.task import edited, facts
+from services.worldmodel.tasks.task import Kind, edited, facts
 from tests.unit.phone.play import press
 from wmkit.domain.actions import (
     TERMINAL,
@@ -24,29 +27,40 @@ from wmkit.domain.actions import (
 )
 from wmkit.domain.errors import UnknownTask
 
-SINGLE = [name for name, template in TEMPLATES.items() if len(template.apps) == 1]
+# Every template is checked on this many seeds; `python -m services.worldmodel.tasks.checks 25`
+# checks more of them, and what holds on average of a kind.
+SEEDS = 3
 
 
-def test_every_template_keeps_the_rules():
-    reports = [check(name, range(10)) for name in TEMPLATES]
-    assert [p for r in reports for p in r.problems] == []
-    assert check_kinds(reports) == []
-    mean = sum(r.complexity for r in reports if r.template in SINGLE) / len(SINGLE)
-    assert mean >= 2.5
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_every_template_keeps_the_rules(name):
+    assert check(name, range(SEEDS)).problems == []
+
+
+def test_the_first_apps_keep_the_rules_on_average():
+    first = [name for name in TEMPLATES if name.split("_")[0] in BASIC]
+    assert check_kinds([check(name, range(12)) for name in first]) == []
+
+
+BASIC = ("settings", "clock", "notes", "contacts")
 
 
 def test_the_kinds_that_were_asked_for_are_there():
-    assert len(TEMPLATES) >= 20
-    assert {template.main_app for template in map(lambda n: make(n, 0), TEMPLATES)} == {
-        "Settings", "Clock", "Notes", "Contacts",
-    }  # fmt: skip
-    assert {template.kind for template in TEMPLATES.values()} == {
-        "toggle", "list", "form", "lookup", "cross_app", "conditional", "infeasible",
-    }  # fmt: skip
+    assert len(TEMPLATES) >= 80
+    assert {make(name, 0).main_app for name in TEMPLATES} == set(APPS)
+    assert {template.kind for template in TEMPLATES.values()} == set(get_args(Kind))
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_goals_are_said_in_several_ways(name):
+    template = TEMPLATES[name]
+    said = template.draft(Random(1), boot(1, template.varied), 1).wordings
+    assert len(set(said)) >= 3
 
 
 def test_about_seven_in_ten_start_at_home():
-    starts = [make(name, seed).start.nav.front for name in TEMPLATES for seed in range(20)]
+    names = [name for name in TEMPLATES if name.split("_")[0] in BASIC]
+    starts = [make(name, seed).start.nav.front for name in names for seed in range(20)]
     assert 0.6 < starts.count("home") / len(starts) < 0.82
 
 
@@ -55,7 +69,24 @@ def test_same_seed_same_task():
     a, b = make("clock_alarm_on", 5), make("clock_alarm_on", 5)
     assert (a.goal, digest(a.start)) == (b.goal, digest(b.start))
     assert a == b
-    assert digest(boot(0)) == "dac0256e2e6fa06b61d802505dca70b117f36c6af6170e838ef37a4e3847fe4c"
+    assert walked("clock_alarm_on", "settings_timeout", "notes_delete", "contacts_call") == NOTED
+
+
+NOTED = "2e751166dc5fc7a7ed6ca0a972230c0de2676520c56fdba5f260e7bcc4057269"
+
+
+def walked(*names: str) -> str:
+    """One digest over what an agent meets in these tasks: goals, screens, the oracle's steps."""
+    seen = []
+    for name in names:
+        for seed in range(4):
+            task = make(name, seed)
+            phone, action = task.start, None
+            seen.append(task.goal)
+            while not isinstance(action, TERMINAL):
+                seen += [screen_digest(phone), str(action := task.oracle(phone))]
+                phone = phone if isinstance(action, TERMINAL) else step(phone, action)
+    return blake3("\n".join(seen).encode()).hexdigest()
 
 
 def test_an_unknown_template_names_near_ones():
@@ -159,22 +190,27 @@ def test_answers_are_compared_after_normalisation(given, right, kind, same):
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_the_expert_finds_back_from_anywhere(name):
     """It wins after random play, or gives up where something was irreversibly done."""
-    for seed in range(4):
+    for seed in range(3):
         task = make(name, seed)
         player, phone = random_player(seed), task.start
         for _ in range(3 + 9 * (seed % 3)):
             phone = step(phone, player(task, phone, 0))
         lost = replace(task, start=phone)
-        won, _ = play(lost, expert, limit=60)
+        won, _ = play(lost, expert, limit=80)
         assert won or beyond_repair(task, phone), (seed, task.goal)
 
 
 def beyond_repair(task, phone) -> bool:
-    now, want = dict(facts(phone.data)), dict(facts(task.want))
+    """Whether something is gone or done that nothing on the phone brings back.
+
+    Of the later apps it is only asked whether anything is different at all.
+    """
+    now, want = dict(facts(task.current(phone))), dict(facts(task.want))
     alarms = {a.label for a in now["Clock"].alarms} >= {a.label for a in want["Clock"].alarms}
     calls = now["Contacts"].calls == want["Contacts"].calls[: len(now["Contacts"].calls)]
     notes = {n.title for n in now["Notes"].notes} >= {n.title for n in task.start.of("Notes").notes}
-    return not (alarms and calls and notes)
+    others = all(now[app] == want[app] for app in APPS if app.lower() not in BASIC)
+    return not (alarms and calls and notes and others)
 
 
 @pytest.mark.parametrize(
@@ -183,6 +219,7 @@ def beyond_repair(task, phone) -> bool:
         name
         for name, template in TEMPLATES.items()
         if template.kind in ("toggle", "list", "form", "conditional")
+        and name.split("_")[0] in BASIC
         and name != "contacts_add_with_number"  # five steps at least: too broad a search
     ],
 )
@@ -204,7 +241,10 @@ def test_no_plan_is_shorter_than_the_expert_s(name):
 
 def touches(phone, words) -> list[Action]:
     live = [e for e in elements(phone) if e.clickable and e.role != "key"]
-    out: list[Action] = [Back(), Home(), Scroll("up"), Scroll("down")]
+    # Up on the home screen opens the shade, whose tiles are a shortcut that does not count.
+    at_home = phone.nav.front == "home"
+    out: list[Action] = [Back(), Home(), Scroll("down"), Scroll("left"), Scroll("right")]
+    out += [] if at_home else [Scroll("up")]
     out += [Tap(e.at) for e in live]
     if phone.nav.front == "Clock":
         out += [LongPress(e.at) for e in live if e.role == "row"]

@@ -25,6 +25,7 @@ class ImageFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     IMAGE_FORMAT_UNSPECIFIED: _ClassVar[ImageFormat]
     IMAGE_FORMAT_PNG: _ClassVar[ImageFormat]
     IMAGE_FORMAT_JPEG: _ClassVar[ImageFormat]
+    IMAGE_FORMAT_WEBP: _ClassVar[ImageFormat]
 
 class Delivery(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -51,6 +52,7 @@ REVEAL_RIGHT: Reveal
 IMAGE_FORMAT_UNSPECIFIED: ImageFormat
 IMAGE_FORMAT_PNG: ImageFormat
 IMAGE_FORMAT_JPEG: ImageFormat
+IMAGE_FORMAT_WEBP: ImageFormat
 DELIVERY_UNSPECIFIED: Delivery
 DELIVERY_DIGEST: Delivery
 DELIVERY_BYTES: Delivery

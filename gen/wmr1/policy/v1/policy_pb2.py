@@ -24,17 +24,19 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bwmr1/policy/v1/policy.proto\x12\x0ewmr1.policy.v1\"6\n\x08ImageRef\x12\x10\n\x06\x64igest\x18\x01 \x01(\tH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00\x42\x08\n\x06source\"\x15\n\x06Tokens\x12\x0b\n\x03ids\x18\x01 \x03(\x05\"s\n\x04Part\x12\x0e\n\x04text\x18\x01 \x01(\tH\x00\x12)\n\x05image\x18\x02 \x01(\x0b\x32\x18.wmr1.policy.v1.ImageRefH\x00\x12(\n\x06tokens\x18\x03 \x01(\x0b\x32\x16.wmr1.policy.v1.TokensH\x00\x42\x06\n\x04kind\"O\n\x04Turn\x12\"\n\x04role\x18\x01 \x01(\x0e\x32\x14.wmr1.policy.v1.Role\x12#\n\x05parts\x18\x02 \x03(\x0b\x32\x14.wmr1.policy.v1.Part\"S\n\x08Sampling\x12\x13\n\x0btemperature\x18\x01 \x01(\x01\x12\x16\n\x0emax_new_tokens\x18\x02 \x01(\x05\x12\x0c\n\x04stop\x18\x03 \x03(\t\x12\x0c\n\x04seed\x18\x04 \x01(\x03\"\x9e\x01\n\x0fGenerateRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x11\n\tpolicy_id\x18\x02 \x01(\t\x12\x13\n\x0bmin_version\x18\x03 \x01(\x03\x12#\n\x05turns\x18\x04 \x03(\x0b\x32\x14.wmr1.policy.v1.Turn\x12*\n\x08sampling\x18\x05 \x01(\x0b\x32\x18.wmr1.policy.v1.Sampling\"U\n\x0c\x45ncodedImage\x12\x0e\n\x06\x64igest\x18\x01 \x01(\t\x12\x10\n\x08width_px\x18\x02 \x01(\x05\x12\x11\n\theight_px\x18\x03 \x01(\x05\x12\x10\n\x08grid_thw\x18\x04 \x03(\x05\"\x87\x02\n\x10GenerateResponse\x12\x18\n\x10prompt_token_ids\x18\x01 \x03(\x05\x12\x11\n\ttoken_ids\x18\x02 \x03(\x05\x12\x10\n\x08logprobs\x18\x03 \x03(\x02\x12\x0c\n\x04text\x18\x04 \x01(\t\x12\x33\n\rfinish_reason\x18\x05 \x01(\x0e\x32\x1c.wmr1.policy.v1.FinishReason\x12\x0c\n\x04stop\x18\x06 \x01(\t\x12\x11\n\tpolicy_id\x18\x07 \x01(\t\x12\x0f\n\x07version\x18\x08 \x01(\x03\x12,\n\x06images\x18\t \x03(\x0b\x32\x1c.wmr1.policy.v1.EncodedImage\x12\x11\n\tprocessor\x18\n \x01(\t\"R\n\x14UpdateWeightsRequest\x12\x11\n\tpolicy_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x16\n\x0eweights_digest\x18\x03 \x01(\t\"L\n\x15UpdateWeightsResponse\x12\x11\n\tpolicy_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x0f\n\x07load_ms\x18\x03 \x01(\x01\"\x10\n\x0eGetInfoRequest\"\x8b\x01\n\x0fGetInfoResponse\x12\x11\n\tpolicy_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\r\n\x05model\x18\x03 \x01(\t\x12\x11\n\tprocessor\x18\x04 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x05 \x01(\t\x12\x12\n\nparameters\x18\x06 \x01(\x03\x12\x0e\n\x06queued\x18\x07 \x01(\x05*P\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n\x0bROLE_SYSTEM\x10\x01\x12\r\n\tROLE_USER\x10\x02\x12\x12\n\x0eROLE_ASSISTANT\x10\x03*v\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x15\n\x11\x46INISH_REASON_END\x10\x01\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x02\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x03\x32\x88\x02\n\rPolicyService\x12M\n\x08Generate\x12\x1f.wmr1.policy.v1.GenerateRequest\x1a .wmr1.policy.v1.GenerateResponse\x12\\\n\rUpdateWeights\x12$.wmr1.policy.v1.UpdateWeightsRequest\x1a%.wmr1.policy.v1.UpdateWeightsResponse\x12J\n\x07GetInfo\x12\x1e.wmr1.policy.v1.GetInfoRequest\x1a\x1f.wmr1.policy.v1.GetInfoResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bwmr1/policy/v1/policy.proto\x12\x0ewmr1.policy.v1\"6\n\x08ImageRef\x12\x10\n\x06\x64igest\x18\x01 \x01(\tH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00\x42\x08\n\x06source\"\x15\n\x06Tokens\x12\x0b\n\x03ids\x18\x01 \x03(\x05\"s\n\x04Part\x12\x0e\n\x04text\x18\x01 \x01(\tH\x00\x12)\n\x05image\x18\x02 \x01(\x0b\x32\x18.wmr1.policy.v1.ImageRefH\x00\x12(\n\x06tokens\x18\x03 \x01(\x0b\x32\x16.wmr1.policy.v1.TokensH\x00\x42\x06\n\x04kind\"O\n\x04Turn\x12\"\n\x04role\x18\x01 \x01(\x0e\x32\x14.wmr1.policy.v1.Role\x12#\n\x05parts\x18\x02 \x03(\x0b\x32\x14.wmr1.policy.v1.Part\"S\n\x08Sampling\x12\x13\n\x0btemperature\x18\x01 \x01(\x01\x12\x16\n\x0emax_new_tokens\x18\x02 \x01(\x05\x12\x0c\n\x04stop\x18\x03 \x03(\t\x12\x0c\n\x04seed\x18\x04 \x01(\x03\"\x9e\x01\n\x0fGenerateRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x11\n\tpolicy_id\x18\x02 \x01(\t\x12\x13\n\x0bmin_version\x18\x03 \x01(\x03\x12#\n\x05turns\x18\x04 \x03(\x0b\x32\x14.wmr1.policy.v1.Turn\x12*\n\x08sampling\x18\x05 \x01(\x0b\x32\x18.wmr1.policy.v1.Sampling\"U\n\x0c\x45ncodedImage\x12\x0e\n\x06\x64igest\x18\x01 \x01(\t\x12\x10\n\x08width_px\x18\x02 \x01(\x05\x12\x11\n\theight_px\x18\x03 \x01(\x05\x12\x10\n\x08grid_thw\x18\x04 \x03(\x05\"\x87\x02\n\x10GenerateResponse\x12\x18\n\x10prompt_token_ids\x18\x01 \x03(\x05\x12\x11\n\ttoken_ids\x18\x02 \x03(\x05\x12\x10\n\x08logprobs\x18\x03 \x03(\x02\x12\x0c\n\x04text\x18\x04 \x01(\t\x12\x33\n\rfinish_reason\x18\x05 \x01(\x0e\x32\x1c.wmr1.policy.v1.FinishReason\x12\x0c\n\x04stop\x18\x06 \x01(\t\x12\x11\n\tpolicy_id\x18\x07 \x01(\t\x12\x0f\n\x07version\x18\x08 \x01(\x03\x12,\n\x06images\x18\t \x03(\x0b\x32\x1c.wmr1.policy.v1.EncodedImage\x12\x11\n\tprocessor\x18\n \x01(\t\"\xc3\x01\n\x14UpdateWeightsRequest\x12\x11\n\tpolicy_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x16\n\x0eweights_digest\x18\x03 \x01(\t\x12+\n\tin_flight\x18\x04 \x01(\x0e\x32\x18.wmr1.policy.v1.InFlight\x12\x16\n\x0eprobe_logprobs\x18\x05 \x03(\x02\x12*\n\x04nccl\x18\x06 \x01(\x0b\x32\x1c.wmr1.policy.v1.NcclTransfer\"8\n\nTensorSpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x64type\x18\x02 \x01(\t\x12\r\n\x05shape\x18\x03 \x03(\x03\"n\n\x0cNcclTransfer\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0c\n\x04port\x18\x02 \x01(\x05\x12\x12\n\nworld_size\x18\x03 \x01(\x05\x12+\n\x07tensors\x18\x04 \x03(\x0b\x32\x1a.wmr1.policy.v1.TensorSpec\"L\n\x15UpdateWeightsResponse\x12\x11\n\tpolicy_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x0f\n\x07load_ms\x18\x03 \x01(\x01\"\x10\n\x0eGetInfoRequest\"\xad\x01\n\x0fGetInfoResponse\x12\x11\n\tpolicy_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\r\n\x05model\x18\x03 \x01(\t\x12\x11\n\tprocessor\x18\x04 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x05 \x01(\t\x12\x12\n\nparameters\x18\x06 \x01(\x03\x12\x0e\n\x06queued\x18\x07 \x01(\x05\x12\x0e\n\x06\x65ngine\x18\x08 \x01(\t\x12\x10\n\x08logprobs\x18\t \x01(\x08*P\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n\x0bROLE_SYSTEM\x10\x01\x12\r\n\tROLE_USER\x10\x02\x12\x12\n\x0eROLE_ASSISTANT\x10\x03*v\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x15\n\x11\x46INISH_REASON_END\x10\x01\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x02\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x03*P\n\x08InFlight\x12\x19\n\x15IN_FLIGHT_UNSPECIFIED\x10\x00\x12\x14\n\x10IN_FLIGHT_FINISH\x10\x01\x12\x13\n\x0fIN_FLIGHT_ABORT\x10\x02\x32\x88\x02\n\rPolicyService\x12M\n\x08Generate\x12\x1f.wmr1.policy.v1.GenerateRequest\x1a .wmr1.policy.v1.GenerateResponse\x12\\\n\rUpdateWeights\x12$.wmr1.policy.v1.UpdateWeightsRequest\x1a%.wmr1.policy.v1.UpdateWeightsResponse\x12J\n\x07GetInfo\x12\x1e.wmr1.policy.v1.GetInfoRequest\x1a\x1f.wmr1.policy.v1.GetInfoResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'wmr1.policy.v1.policy_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ROLE']._serialized_start=1245
-  _globals['_ROLE']._serialized_end=1325
-  _globals['_FINISHREASON']._serialized_start=1327
-  _globals['_FINISHREASON']._serialized_end=1445
+  _globals['_ROLE']._serialized_start=1563
+  _globals['_ROLE']._serialized_end=1643
+  _globals['_FINISHREASON']._serialized_start=1645
+  _globals['_FINISHREASON']._serialized_end=1763
+  _globals['_INFLIGHT']._serialized_start=1765
+  _globals['_INFLIGHT']._serialized_end=1845
   _globals['_IMAGEREF']._serialized_start=47
   _globals['_IMAGEREF']._serialized_end=101
   _globals['_TOKENS']._serialized_start=103
@@ -51,14 +53,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ENCODEDIMAGE']._serialized_end=655
   _globals['_GENERATERESPONSE']._serialized_start=658
   _globals['_GENERATERESPONSE']._serialized_end=921
-  _globals['_UPDATEWEIGHTSREQUEST']._serialized_start=923
-  _globals['_UPDATEWEIGHTSREQUEST']._serialized_end=1005
-  _globals['_UPDATEWEIGHTSRESPONSE']._serialized_start=1007
-  _globals['_UPDATEWEIGHTSRESPONSE']._serialized_end=1083
-  _globals['_GETINFOREQUEST']._serialized_start=1085
-  _globals['_GETINFOREQUEST']._serialized_end=1101
-  _globals['_GETINFORESPONSE']._serialized_start=1104
-  _globals['_GETINFORESPONSE']._serialized_end=1243
-  _globals['_POLICYSERVICE']._serialized_start=1448
-  _globals['_POLICYSERVICE']._serialized_end=1712
+  _globals['_UPDATEWEIGHTSREQUEST']._serialized_start=924
+  _globals['_UPDATEWEIGHTSREQUEST']._serialized_end=1119
+  _globals['_TENSORSPEC']._serialized_start=1121
+  _globals['_TENSORSPEC']._serialized_end=1177
+  _globals['_NCCLTRANSFER']._serialized_start=1179
+  _globals['_NCCLTRANSFER']._serialized_end=1289
+  _globals['_UPDATEWEIGHTSRESPONSE']._serialized_start=1291
+  _globals['_UPDATEWEIGHTSRESPONSE']._serialized_end=1367
+  _globals['_GETINFOREQUEST']._serialized_start=1369
+  _globals['_GETINFOREQUEST']._serialized_end=1385
+  _globals['_GETINFORESPONSE']._serialized_start=1388
+  _globals['_GETINFORESPONSE']._serialized_end=1561
+  _globals['_POLICYSERVICE']._serialized_start=1848
+  _globals['_POLICYSERVICE']._serialized_end=2112
 # @@protoc_insertion_point(module_scope)

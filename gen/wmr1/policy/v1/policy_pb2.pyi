@@ -20,6 +20,12 @@ class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FINISH_REASON_END: _ClassVar[FinishReason]
     FINISH_REASON_STOP: _ClassVar[FinishReason]
     FINISH_REASON_LENGTH: _ClassVar[FinishReason]
+
+class InFlight(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    IN_FLIGHT_UNSPECIFIED: _ClassVar[InFlight]
+    IN_FLIGHT_FINISH: _ClassVar[InFlight]
+    IN_FLIGHT_ABORT: _ClassVar[InFlight]
 ROLE_UNSPECIFIED: Role
 ROLE_SYSTEM: Role
 ROLE_USER: Role
@@ -28,6 +34,9 @@ FINISH_REASON_UNSPECIFIED: FinishReason
 FINISH_REASON_END: FinishReason
 FINISH_REASON_STOP: FinishReason
 FINISH_REASON_LENGTH: FinishReason
+IN_FLIGHT_UNSPECIFIED: InFlight
+IN_FLIGHT_FINISH: InFlight
+IN_FLIGHT_ABORT: InFlight
 
 class ImageRef(_message.Message):
     __slots__ = ("digest", "data")
@@ -124,14 +133,42 @@ class GenerateResponse(_message.Message):
     def __init__(self, prompt_token_ids: _Optional[_Iterable[int]] = ..., token_ids: _Optional[_Iterable[int]] = ..., logprobs: _Optional[_Iterable[float]] = ..., text: _Optional[str] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., stop: _Optional[str] = ..., policy_id: _Optional[str] = ..., version: _Optional[int] = ..., images: _Optional[_Iterable[_Union[EncodedImage, _Mapping]]] = ..., processor: _Optional[str] = ...) -> None: ...
 
 class UpdateWeightsRequest(_message.Message):
-    __slots__ = ("policy_id", "version", "weights_digest")
+    __slots__ = ("policy_id", "version", "weights_digest", "in_flight", "probe_logprobs", "nccl")
     POLICY_ID_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     WEIGHTS_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
+    PROBE_LOGPROBS_FIELD_NUMBER: _ClassVar[int]
+    NCCL_FIELD_NUMBER: _ClassVar[int]
     policy_id: str
     version: int
     weights_digest: str
-    def __init__(self, policy_id: _Optional[str] = ..., version: _Optional[int] = ..., weights_digest: _Optional[str] = ...) -> None: ...
+    in_flight: InFlight
+    probe_logprobs: _containers.RepeatedScalarFieldContainer[float]
+    nccl: NcclTransfer
+    def __init__(self, policy_id: _Optional[str] = ..., version: _Optional[int] = ..., weights_digest: _Optional[str] = ..., in_flight: _Optional[_Union[InFlight, str]] = ..., probe_logprobs: _Optional[_Iterable[float]] = ..., nccl: _Optional[_Union[NcclTransfer, _Mapping]] = ...) -> None: ...
+
+class TensorSpec(_message.Message):
+    __slots__ = ("name", "dtype", "shape")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DTYPE_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    dtype: str
+    shape: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, name: _Optional[str] = ..., dtype: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class NcclTransfer(_message.Message):
+    __slots__ = ("address", "port", "world_size", "tensors")
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
+    TENSORS_FIELD_NUMBER: _ClassVar[int]
+    address: str
+    port: int
+    world_size: int
+    tensors: _containers.RepeatedCompositeFieldContainer[TensorSpec]
+    def __init__(self, address: _Optional[str] = ..., port: _Optional[int] = ..., world_size: _Optional[int] = ..., tensors: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ...) -> None: ...
 
 class UpdateWeightsResponse(_message.Message):
     __slots__ = ("policy_id", "version", "load_ms")
@@ -148,7 +185,7 @@ class GetInfoRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetInfoResponse(_message.Message):
-    __slots__ = ("policy_id", "version", "model", "processor", "device", "parameters", "queued")
+    __slots__ = ("policy_id", "version", "model", "processor", "device", "parameters", "queued", "engine", "logprobs")
     POLICY_ID_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
@@ -156,6 +193,8 @@ class GetInfoResponse(_message.Message):
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     QUEUED_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_FIELD_NUMBER: _ClassVar[int]
+    LOGPROBS_FIELD_NUMBER: _ClassVar[int]
     policy_id: str
     version: int
     model: str
@@ -163,4 +202,6 @@ class GetInfoResponse(_message.Message):
     device: str
     parameters: int
     queued: int
-    def __init__(self, policy_id: _Optional[str] = ..., version: _Optional[int] = ..., model: _Optional[str] = ..., processor: _Optional[str] = ..., device: _Optional[str] = ..., parameters: _Optional[int] = ..., queued: _Optional[int] = ...) -> None: ...
+    engine: str
+    logprobs: bool
+    def __init__(self, policy_id: _Optional[str] = ..., version: _Optional[int] = ..., model: _Optional[str] = ..., processor: _Optional[str] = ..., device: _Optional[str] = ..., parameters: _Optional[int] = ..., queued: _Optional[int] = ..., engine: _Optional[str] = ..., logprobs: bool = ...) -> None: ...

@@ -265,7 +265,7 @@ class ActionLog(_message.Message):
     def __init__(self, actions: _Optional[_Iterable[_Union[_common_pb2.Action, _Mapping]]] = ...) -> None: ...
 
 class JudgeRequest(_message.Message):
-    __slots__ = ("task", "final_state_id", "answer", "finish_status", "goal", "first_state_id", "actions")
+    __slots__ = ("task", "final_state_id", "answer", "finish_status", "goal", "first_state_id", "actions", "request_id")
     TASK_FIELD_NUMBER: _ClassVar[int]
     FINAL_STATE_ID_FIELD_NUMBER: _ClassVar[int]
     ANSWER_FIELD_NUMBER: _ClassVar[int]
@@ -273,6 +273,7 @@ class JudgeRequest(_message.Message):
     GOAL_FIELD_NUMBER: _ClassVar[int]
     FIRST_STATE_ID_FIELD_NUMBER: _ClassVar[int]
     ACTIONS_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     task: TaskRef
     final_state_id: str
     answer: str
@@ -280,7 +281,8 @@ class JudgeRequest(_message.Message):
     goal: str
     first_state_id: str
     actions: ActionLog
-    def __init__(self, task: _Optional[_Union[TaskRef, _Mapping]] = ..., final_state_id: _Optional[str] = ..., answer: _Optional[str] = ..., finish_status: _Optional[str] = ..., goal: _Optional[str] = ..., first_state_id: _Optional[str] = ..., actions: _Optional[_Union[ActionLog, _Mapping]] = ...) -> None: ...
+    request_id: str
+    def __init__(self, task: _Optional[_Union[TaskRef, _Mapping]] = ..., final_state_id: _Optional[str] = ..., answer: _Optional[str] = ..., finish_status: _Optional[str] = ..., goal: _Optional[str] = ..., first_state_id: _Optional[str] = ..., actions: _Optional[_Union[ActionLog, _Mapping]] = ..., request_id: _Optional[str] = ...) -> None: ...
 
 class JudgeResponse(_message.Message):
     __slots__ = ("verdict", "reason", "judge")

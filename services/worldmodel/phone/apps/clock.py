@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from random import Random
 
-from services.worldmodel.phone.app import App, Listing, ask
+from services.worldmodel.phone.app import App, Listing, Reply, ask
+from services.worldmodel.phone.effects import Effect, Notify
 from services.worldmodel.phone.geometry import CELL_W, Element
 from services.worldmodel.phone.look import LOOK, RED
 from services.worldmodel.phone.state import Frame, Part, Stack
@@ -46,6 +47,10 @@ class Clock(Part):
     alarms: tuple[Alarm, ...]
     timer_min: int
     timer_left_s: int = 0
+
+    def facts(self) -> "Clock":
+        """How far a running timer has run down is left out."""
+        return replace(self, timer_left_s=min(1, self.timer_left_s))
 
     def alarm(self, label: str) -> Alarm | None:
         """The alarm of that label."""
@@ -106,7 +111,7 @@ def draw(data: Clock, stack: Stack) -> list[Element]:
             )
         left = data.timer_left_s if running else 60 * data.timer_min
         digits = f"{left // 60:02d}:{left % 60:02d}"
-        out.append(text("clock/left", digits, (CELL_W, 5 * 240 + 40, 2 * CELL_W, 160), "big"))
+        out.append(text("clock/left", digits, (CELL_W, 5 * 240 + 36, 2 * CELL_W, 170), "big"))
         if running:
             out += pill("clock", 7, "Stop", "stop", RED, "stop")
         else:
@@ -119,34 +124,36 @@ def draw(data: Clock, stack: Stack) -> list[Element]:
     return out
 
 
-def tap(data: Clock, stack: Stack, key: str) -> tuple[Clock, Stack]:
+def tap(data: Clock, stack: Stack, key: str) -> Reply[Clock]:
     """React to a key of the page on top."""
     verb, _, name = key.partition(":")
     if verb == "tab":
-        return data, stack if stack[-1].page == name else (Frame(name),)
+        return Reply(data, stack if stack[-1].page == name else (Frame(name),))
     if verb == "flip":
         alarm = data.alarm(name)
         assert alarm is not None
-        return data.having(name, not alarm.on), stack
+        return Reply(data.having(name, not alarm.on), stack)
     if verb == "confirm":
-        return data.without(stack[-1].dialog), ask(stack, "")
+        return Reply(data.without(stack[-1].dialog), ask(stack, ""))
     if verb == "preset":
-        return replace(data, timer_min=int(name)), stack
+        return Reply(replace(data, timer_min=int(name)), stack)
     assert verb in ("start", "stop"), key
-    return replace(data, timer_left_s=60 * data.timer_min if verb == "start" else 0), stack
+    return Reply(replace(data, timer_left_s=60 * data.timer_min if verb == "start" else 0), stack)
 
 
-def hold(data: Clock, stack: Stack, key: str) -> tuple[Clock, Stack]:
+def hold(data: Clock, stack: Stack, key: str) -> Reply[Clock]:
     """A long press on an alarm asks whether to delete it."""
     verb, _, name = key.partition(":")
-    return data, ask(stack, name) if verb == "flip" else stack
+    return Reply(data, ask(stack, name) if verb == "flip" else stack)
 
 
-def wait(data: Clock, seconds: int) -> Clock:
-    """The running timer counts down."""
+def wait(data: Clock, seconds: int) -> tuple[Clock, tuple[Effect, ...]]:
+    """The running timer counts down and says when it is over."""
     if not data.timer_left_s:
-        return data
-    return replace(data, timer_left_s=max(0, data.timer_left_s - seconds))
+        return data, ()
+    left = max(0, data.timer_left_s - seconds)
+    over = () if left else (Notify("Timer", "Time is up", "Timer"),)
+    return replace(data, timer_left_s=left), over
 
 
 def listing(data: Clock, frame: Frame) -> Listing | None:

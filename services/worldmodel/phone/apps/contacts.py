@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from random import Random
 
-from services.worldmodel.phone.app import App, Listing, ask, pop, push
+from services.worldmodel.phone.app import App, Listing, Reply, ask, pop, push
 from services.worldmodel.phone.geometry import Element
 from services.worldmodel.phone.look import AMBER, GREEN, LOOK, NAMES, RED
 from services.worldmodel.phone.state import Frame, Part, Stack
@@ -155,31 +155,31 @@ def _shown(data: Contacts, frame: Frame) -> Contact:
     return person
 
 
-def tap(data: Contacts, stack: Stack, key: str) -> tuple[Contacts, Stack]:
+def tap(data: Contacts, stack: Stack, key: str) -> Reply[Contacts]:
     """React to a key of the page on top."""
     verb, _, name = key.partition(":")
     frame = stack[-1]
     if verb == "tab":
-        return data, stack if frame.page == name else (Frame(name),)
+        return Reply(data, stack if frame.page == name else (Frame(name),))
     if verb == "open":
-        return data, push(stack, "contact", name)
+        return Reply(data, push(stack, "contact", name))
     if verb == "add":
-        return data, (*stack, Frame("edit", focus="Name"))
+        return Reply(data, (*stack, Frame("edit", focus="Name")))
     if verb == "star":
-        return data.having(frame.item, not _shown(data, frame).starred), stack
+        return Reply(data.having(frame.item, not _shown(data, frame).starred), stack)
     if verb == "call":
-        return data.calling(frame.item), push(stack, "call", frame.item)
+        return Reply(data.calling(frame.item), push(stack, "call", frame.item))
     if verb == "end":
-        return data, pop(stack)
+        return Reply(data, pop(stack))
     if verb == "delete":
-        return data, ask(stack, frame.item)
+        return Reply(data, ask(stack, frame.item))
     if verb == "confirm":
-        return data.without(frame.item), pop(stack)
+        return Reply(data.without(frame.item), pop(stack))
     assert verb == "save", key
     words = frame.field("Name").strip()
     if not words or data.person(words) is not None:
-        return data, stack
-    return data.adding(words, frame.field("Phone").strip()), pop(stack)
+        return Reply(data, stack)
+    return Reply(data.adding(words, frame.field("Phone").strip()), pop(stack))
 
 
 def listing(data: Contacts, frame: Frame) -> Listing | None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from random import Random
 
-from services.worldmodel.phone.app import App, Listing, ask, pop, push
+from services.worldmodel.phone.app import App, Listing, Reply, ask, pop, push
 from services.worldmodel.phone.geometry import CELL_W, WIDTH, Element
 from services.worldmodel.phone.look import AMBER, LOOK, RED
 from services.worldmodel.phone.state import Frame, Part, Stack
@@ -139,25 +139,25 @@ def _shown(data: Notes, frame: Frame) -> Note:
     return note
 
 
-def tap(data: Notes, stack: Stack, key: str) -> tuple[Notes, Stack]:
+def tap(data: Notes, stack: Stack, key: str) -> Reply[Notes]:
     """React to a key of the page on top."""
     verb, _, name = key.partition(":")
     frame = stack[-1]
     if verb == "open":
-        return data, push(stack, "note", name)
+        return Reply(data, push(stack, "note", name))
     if verb == "add":
-        return data, (*stack, Frame("edit", focus="Title"))
+        return Reply(data, (*stack, Frame("edit", focus="Title")))
     if verb == "pin":
-        return data.having(frame.item, not _shown(data, frame).pinned), stack
+        return Reply(data.having(frame.item, not _shown(data, frame).pinned), stack)
     if verb == "delete":
-        return data, ask(stack, frame.item)
+        return Reply(data, ask(stack, frame.item))
     if verb == "confirm":
-        return data.without(frame.item), pop(stack)
+        return Reply(data.without(frame.item), pop(stack))
     assert verb == "save", key
     words = frame.field("Title").strip()
     if not words or data.note(words) is not None:
-        return data, stack
-    return data.adding(words, frame.field("Text").strip()), pop(stack)
+        return Reply(data, stack)
+    return Reply(data.adding(words, frame.field("Text").strip()), pop(stack))
 
 
 def listing(data: Notes, frame: Frame) -> Listing | None:

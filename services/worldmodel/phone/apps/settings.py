@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from random import Random
 
-from services.worldmodel.phone.app import App, Listing, push
+from services.worldmodel.phone.app import App, Listing, Reply, push
 from services.worldmodel.phone.geometry import Element
 from services.worldmodel.phone.state import Frame, Part, Stack, set_toggle
 from services.worldmodel.phone.widgets import Elements, app_bar, row
@@ -38,11 +38,14 @@ class Settings(Part):
 
 
 def boot(rng: Random) -> Settings:
-    """Categories and toggles in random order; the larger categories lack one toggle."""
+    """Categories and toggles in random order; the larger categories lack one toggle.
+
+    Night is off: it is the phone's theme, and a phone starts light.
+    """
     toggles: list[tuple[str, bool]] = []
     for names in TOGGLES.values():
         kept = rng.sample(names, len(names) if len(names) == 2 else len(names) - 1)
-        toggles += [(name, rng.random() < 0.5) for name in kept]
+        toggles += [(name, rng.random() < 0.5 and name != "Night") for name in kept]
     return Settings(
         tuple(rng.sample(tuple(TOGGLES), len(TOGGLES))), tuple(toggles), rng.choice(TIMEOUTS)
     )
@@ -82,17 +85,17 @@ def draw(data: Settings, stack: Stack) -> list[Element]:
     return out
 
 
-def tap(data: Settings, stack: Stack, key: str) -> tuple[Settings, Stack]:
+def tap(data: Settings, stack: Stack, key: str) -> Reply[Settings]:
     """React to a key of the page on top."""
     verb, _, name = key.partition(":")
     if verb == "open":
-        return data, push(stack, "category", name)
+        return Reply(data, push(stack, "category", name))
     if verb == "flip":
-        return data.having(name, not data.on(name)), stack
+        return Reply(data.having(name, not data.on(name)), stack)
     if verb == "timeout":
-        return data, push(stack, "timeout")
+        return Reply(data, push(stack, "timeout"))
     assert verb == "choose", key
-    return replace(data, timeout=name), stack
+    return Reply(replace(data, timeout=name), stack)
 
 
 def listing(_data: Settings, _frame: Frame) -> Listing | None:

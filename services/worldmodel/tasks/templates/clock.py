@@ -10,8 +10,8 @@ from services.worldmodel.tasks.template import Draft, Template, change, wordings
 from services.worldmodel.tasks.touch import Look
 
 APP = "Clock"
-ON = ("Turn on the {} alarm.", "Switch the {} alarm on.")
-OFF = ("Turn off the {} alarm.", "Switch the {} alarm off.")
+ON = ("Turn on the {} alarm.", "Switch the {} alarm on.", "Enable the {} alarm.")
+OFF = ("Turn off the {} alarm.", "Switch the {} alarm off.", "Disable the {} alarm.")
 ALARMS = (Frame("Alarms"),)
 
 
@@ -33,7 +33,15 @@ def _turn(on: bool) -> Template:
 def _two(rng: Random, phone: Phone, _seed: int) -> Draft:
     clock: Clock = phone.of(APP)
     a, b = labels(rng, clock, 2)
-    words = wordings(("Turn on the alarms {} and {}.", "Switch the {} and {} alarms on."), a, b)
+    words = wordings(
+        (
+            "Turn on the alarms {} and {}.",
+            "Switch the {} and {} alarms on.",
+            "Enable alarms {} and {}.",
+        ),
+        a,
+        b,
+    )
     start = clock.having(a, False).having(b, False)
     return change(phone, words, APP, start, start.having(a, True).having(b, True))
 
@@ -41,21 +49,26 @@ def _two(rng: Random, phone: Phone, _seed: int) -> Draft:
 def _delete(rng: Random, phone: Phone, _seed: int) -> Draft:
     clock: Clock = phone.of(APP)
     (label,) = labels(rng, clock, 1)
-    words = wordings(("Delete the {} alarm.", "Remove the {} alarm."), label)
+    words = wordings(("Delete the {} alarm.", "Remove the {} alarm.", "Erase the alarm {}."), label)
     return change(phone, words, APP, clock, clock.without(label))
 
 
 def _timer(rng: Random, phone: Phone, _seed: int) -> Draft:
     clock: Clock = phone.of(APP)
     minutes = rng.choice(PRESETS)
-    words = wordings(("Start a Timer for {} min.", "Run the {} min Timer."), str(minutes))
+    words = wordings(
+        ("Start a Timer for {} min.", "Run the {} min Timer.", "Time {} min."), str(minutes)
+    )
     want = replace(clock, timer_min=minutes, timer_left_s=60 * minutes)
     return change(phone, words, APP, clock, want)
 
 
 def _time(rng: Random, phone: Phone, _seed: int) -> Draft:
     alarm = rng.choice(phone.of(APP).alarms)
-    words = wordings(("When does the {} alarm ring?", "What time is the {} alarm?"), alarm.label)
+    words = wordings(
+        ("When does the {} alarm ring?", "What time is the {} alarm?", "Tell me when {} rings."),
+        alarm.label,
+    )
     return Draft(
         words,
         phone.data,
@@ -68,7 +81,11 @@ def _time(rng: Random, phone: Phone, _seed: int) -> Draft:
 
 def _count(_rng: Random, phone: Phone, _seed: int) -> Draft:
     count = sum(alarm.on for alarm in phone.of(APP).alarms)
-    words = ("How many alarms are on?", "Count the alarms that are on.")
+    words = (
+        "How many alarms are on?",
+        "Count the alarms that are on.",
+        "Tell me how many alarms are on.",
+    )
     look = Look(APP, ALARMS, to_end=True)
     return Draft(words, phone.data, phone.data, look, str(count), "count")
 
@@ -85,6 +102,7 @@ def _conditional(rng: Random, phone: Phone, _seed: int) -> Draft:
         (
             "If the {0} alarm is on, turn off {1}; otherwise turn on {2}.",
             "Turn off {1} if the {0} alarm is on, else turn on {2}.",
+            "Is the {0} alarm on? Then turn off {1}, otherwise turn on {2}.",
         ),
         asked,
         a,

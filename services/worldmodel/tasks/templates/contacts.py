@@ -11,9 +11,9 @@ from services.worldmodel.tasks.template import Draft, Template, change, wordings
 from services.worldmodel.tasks.touch import Look
 
 APP = "Contacts"
-STAR = ("Star {}.", "Star {} in Contacts.")
-UNSTAR = ("Unstar {}.", "Unstar {} in Contacts.")
-CALL = ("Call {}.", "Make a call to {}.")
+STAR = ("Star {}.", "Star {} in Contacts.", "Give {} a star.")
+UNSTAR = ("Unstar {}.", "Unstar {} in Contacts.", "Take the star from {}.")
+CALL = ("Call {} from Contacts.", "In Contacts, call {}.", "Use Contacts to call {}.")
 PEOPLE = Frame("People")
 
 
@@ -42,14 +42,18 @@ def _call(rng: Random, phone: Phone, _seed: int) -> Draft:
 def _delete(rng: Random, phone: Phone, _seed: int) -> Draft:
     contacts: Contacts = phone.of(APP)
     name = rng.choice(contacts.people).name
-    words = wordings(("Delete the contact {}.", "Remove {} from Contacts."), name)
+    words = wordings(
+        ("Delete the contact {}.", "Remove {} from Contacts.", "Erase the contact {}."), name
+    )
     return change(phone, words, APP, contacts, contacts.without(name))
 
 
 def _add(rng: Random, phone: Phone, _seed: int) -> Draft:
     contacts: Contacts = phone.of(APP)
     name = rng.choice(strangers(contacts))
-    words = wordings(("Add {} to Contacts.", "Create the contact {}."), name)
+    words = wordings(
+        ("Add {} to Contacts.", "Create the contact {}.", "Save {} as a contact."), name
+    )
     return change(phone, words, APP, contacts, contacts.adding(name))
 
 
@@ -57,7 +61,11 @@ def _add_number(rng: Random, phone: Phone, _seed: int) -> Draft:
     contacts: Contacts = phone.of(APP)
     name, number = rng.choice(strangers(contacts)), f"555-{rng.randrange(10000):04d}"
     words = wordings(
-        ("Add {} to Contacts with the number {}.", "Create the contact {}, phone {}."),
+        (
+            "Add {} to Contacts with the number {}.",
+            "Create the contact {}, phone {}.",
+            "Save {} in Contacts, number {}.",
+        ),
         name,
         number,
     )
@@ -66,7 +74,10 @@ def _add_number(rng: Random, phone: Phone, _seed: int) -> Draft:
 
 def _number(rng: Random, phone: Phone, _seed: int) -> Draft:
     person = rng.choice(phone.of(APP).people)
-    words = wordings(("What is the number of {}?", "Tell me the number of {}."), person.name)
+    words = wordings(
+        ("What is the number of {}?", "Tell me the number of {}.", "Which number has {}?"),
+        person.name,
+    )
     look = Look(APP, (PEOPLE, Frame("contact", person.name)))
     return Draft(words, phone.data, phone.data, look, person.number, "phone")
 
@@ -75,7 +86,11 @@ def _last_call(rng: Random, phone: Phone, _seed: int) -> Draft:
     contacts: Contacts = phone.of(APP)
     calls = tuple(rng.choices([p.name for p in contacts.people], k=rng.randint(1, 4)))
     data = edited(phone.data, Contacts=replace(contacts, calls=calls))
-    words = ("Whom did I call last?", "Who is the latest of my Calls?")
+    words = (
+        "Whom did I call last from Contacts?",
+        "Who is the latest of the Calls in Contacts?",
+        "Tell me the latest of the Calls in Contacts.",
+    )
     return Draft(words, data, data, Look(APP, (Frame("Calls"),)), calls[-1])
 
 

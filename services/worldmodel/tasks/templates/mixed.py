@@ -17,7 +17,11 @@ def _star_and_toggle(rng: Random, phone: Phone, _seed: int) -> Draft:
     settings: Settings = phone.of("Settings")
     name = rng.choice(contacts.people).name
     toggle = rng.choice(settings.toggles)[0]
-    words = wordings(("Star {} and turn on {}.", "Turn on {1} and star {0}."), name, toggle)
+    words = wordings(
+        ("Star {} and turn on {}.", "Turn on {1} and star {0}.", "Give {} a star, then enable {}."),
+        name,
+        toggle,
+    )
     data = edited(
         phone.data, Contacts=contacts.having(name, False), Settings=settings.having(toggle, False)
     )
@@ -32,7 +36,11 @@ def _alarm_and_pin(rng: Random, phone: Phone, _seed: int) -> Draft:
     notes: Notes = phone.of("Notes")
     label, name = rng.choice(clock.alarms).label, rng.choice(notes.notes).title
     words = wordings(
-        ("Turn off the {} alarm and pin the note {}.", "Pin the note {1}, then turn off {0}."),
+        (
+            "Turn off the {} alarm and pin the note {}.",
+            "Pin the note {1}, then turn off {0}.",
+            "Disable the alarm {} and put a pin on the note {}.",
+        ),
         label,
         name,
     )
@@ -49,6 +57,7 @@ def _note_number(rng: Random, phone: Phone, _seed: int) -> Draft:
         (
             "Create a note titled {0} with the number of {0}.",
             "Look up the number of {0} and write it into a note titled {0}.",
+            "Write a note called {0} that holds the number of {0}.",
         ),
         person.name,
     )

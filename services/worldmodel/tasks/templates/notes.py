@@ -8,8 +8,8 @@ from services.worldmodel.tasks.template import Draft, Template, change, wordings
 from services.worldmodel.tasks.touch import Look
 
 APP = "Notes"
-PIN = ("Pin the note {}.", "Pin {} in Notes.")
-UNPIN = ("Unpin the note {}.", "Unpin {} in Notes.")
+PIN = ("Pin the note {}.", "Pin {} in Notes.", "Put a pin on the note {}.")
+UNPIN = ("Unpin the note {}.", "Unpin {} in Notes.", "Take the pin off the note {}.")
 WORDS = ("Milk", "Keys", "Taxes", "Paint", "Tent", "Bike", "Cake", "Visa", "Lamp", "Soap")
 
 
@@ -27,14 +27,16 @@ def _pin(pinned: bool) -> Template:
 def _delete(rng: Random, phone: Phone, _seed: int) -> Draft:
     notes: Notes = phone.of(APP)
     name = rng.choice(notes.notes).title
-    words = wordings(("Delete the note {}.", "Remove {} from Notes."), name)
+    words = wordings(("Delete the note {}.", "Remove {} from Notes.", "Erase the note {}."), name)
     return change(phone, words, APP, notes, notes.without(name))
 
 
 def _create(rng: Random, phone: Phone, _seed: int) -> Draft:
     notes: Notes = phone.of(APP)
     name = rng.choice(WORDS)
-    words = wordings(("Create a note titled {}.", "Add the note {}."), name)
+    words = wordings(
+        ("Create a note titled {}.", "Add the note {}.", "Write a note called {}."), name
+    )
     return change(phone, words, APP, notes, notes.adding(name))
 
 
@@ -42,7 +44,13 @@ def _write(rng: Random, phone: Phone, _seed: int) -> Draft:
     notes: Notes = phone.of(APP)
     name, body = rng.sample(WORDS, 2)
     words = wordings(
-        ("Create a note titled {} with the text {}.", "Add the note {} that says {}."), name, body
+        (
+            "Create a note titled {} with the text {}.",
+            "Add the note {} that says {}.",
+            "Write {1} into a new note called {0}.",
+        ),
+        name,
+        body,
     )
     return change(phone, words, APP, notes, notes.adding(name, body))
 

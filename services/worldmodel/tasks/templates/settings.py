@@ -10,8 +10,8 @@ from services.worldmodel.tasks.template import Draft, Template, change, wordings
 from services.worldmodel.tasks.touch import Look
 
 APP = "Settings"
-ON = ("Turn on {}.", "Switch {} on.")
-OFF = ("Turn off {}.", "Switch {} off.")
+ON = ("Turn on {}.", "Switch {} on.", "Enable {}.")
+OFF = ("Turn off {}.", "Switch {} off.", "Disable {}.")
 
 
 def names(settings: Settings) -> list[str]:
@@ -32,7 +32,11 @@ def _turn(on: bool) -> Template:
 def _two(rng: Random, phone: Phone, _seed: int) -> Draft:
     settings: Settings = phone.of(APP)
     a, b = rng.sample(names(settings), 2)
-    words = wordings(("Turn on {} and turn off {}.", "Switch {} on and {} off."), a, b)
+    words = wordings(
+        ("Turn on {} and turn off {}.", "Switch {} on and {} off.", "Enable {} and disable {}."),
+        a,
+        b,
+    )
     start = settings.having(a, False).having(b, True)
     return change(phone, words, APP, start, start.having(a, True).having(b, False))
 
@@ -40,7 +44,9 @@ def _two(rng: Random, phone: Phone, _seed: int) -> Draft:
 def _timeout(rng: Random, phone: Phone, _seed: int) -> Draft:
     settings: Settings = phone.of(APP)
     choice = rng.choice([t for t in TIMEOUTS if t != settings.timeout])
-    words = wordings(("Set the Timeout to {}.", "Change Timeout to {}."), choice)
+    words = wordings(
+        ("Set the Timeout to {}.", "Change Timeout to {}.", "Make the Timeout {}."), choice
+    )
     return change(phone, words, APP, settings, replace(settings, timeout=choice))
 
 
@@ -53,6 +59,7 @@ def _conditional(rng: Random, phone: Phone, _seed: int) -> Draft:
         (
             "If {0} is on, turn off {1}; otherwise turn on {2}.",
             "Turn off {1} if {0} is on, else turn on {2}.",
+            "Is {0} on? Then turn off {1}, otherwise turn on {2}.",
         ),
         asked,
         a,
