@@ -147,11 +147,14 @@ def evaluate(
         str, typer.Option(help="Whose held-out tasks and episode settings to use.")
     ] = "recipes/demo.toml",
     n: Annotated[int | None, typer.Option("-n", min=1, help="How many held-out tasks.")] = None,
+    tool: Annotated[
+        bool, typer.Option("--tool/--no-tool", help="Whether the agent may ask the world model.")
+    ] = True,
 ) -> None:
     """Measure a checkpoint on held-out tasks: success with its interval, by app."""
     from wmkit.cli.training import evaluate as run
 
-    run(checkpoint, recipe, n)
+    run(checkpoint, recipe, n, tool=tool)
 
 
 @app.command(epilog="Example: wmr1 play clock_alarm_on --seed 7 --web")

@@ -7,6 +7,7 @@ their first and last iterations (means of a tenth of them, so that one noisy lin
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -55,10 +56,47 @@ def compared(folders: Sequence[Path]) -> Iterator[Row]:
     yield "iterations", [str(summary.get("iterations", "")) for summary in summaries]
     for name in ("before", "after"):
         yield name, [_rate(summary.get(name)) for summary in summaries]
-    yield "paired difference", [_difference(summary.get("improvement")) for summary in summaries]
+    yield "after against before, paired", [_difference(summary.get("improvement")) for summary in summaries]
+    yield "held-out, paired with the first", _against_first(folders)
+    yield "world-model calls", [_calls(summary.get("transitions")) for summary in summaries]
     lines = [_metrics(folder) for folder in folders]
     for name in DRIFTS:
         yield f"{name}, first and last", [_drift(metrics, name) for metrics in lines]
+
+
+def _against_first(folders: Sequence[Path]) -> list[str]:
+    """The last evaluation of each run against the first run's, on the instances of both."""
+    from services.trainer.statistics import paired
+
+    first, *others = [_outcomes(folder) for folder in folders]
+    cells = [""]
+    for other in others:
+        both = sorted(first.keys() & other.keys())
+        if not both:
+            cells.append("no task in common")
+            continue
+        found = paired([first[task] for task in both], [other[task] for task in both])
+        cells.append(f"{_difference(asdict(found))}, n = {found.n}")
+    return cells
+
+
+def _outcomes(folder: Path) -> dict[str, bool]:
+    """Success by held-out instance in the run's last evaluation; what was lost is left out."""
+    by_phase: dict[str, dict[str, bool]] = {}
+    path = folder / "trajectories.jsonl"
+    if not path.exists():
+        return {}
+    for line in path.read_text("utf-8").splitlines():
+        row = json.loads(line)
+        if row["phase"].startswith("evaluate-") and row["success"] is not None:
+            by_phase.setdefault(row["phase"], {})[row["task"]] = row["success"]
+    return by_phase.get("evaluate-after") or by_phase.get("evaluate-before") or {}
+
+
+def _calls(transitions: Mapping[str, int] | None) -> str:
+    if not transitions:
+        return ""
+    return f"{transitions['imagine']} beside {transitions['commit']} steps"
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

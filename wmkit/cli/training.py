@@ -57,15 +57,20 @@ def resume(run_id: str, trainer: str) -> None:
     run_here(recipes.read(str(folder / "config.toml")), "resume", run_id)
 
 
-def evaluate(checkpoint: str, recipe: str, n: int | None) -> None:
-    """Play held-out tasks greedily with a checkpoint. Raises WMError."""
-    changes = {
+def evaluate(checkpoint: str, recipe: str, n: int | None, *, tool: bool) -> None:
+    """Play held-out tasks greedily with a checkpoint. Raises WMError.
+
+    Without `tool` the agent may not ask the world model, and its prompt says so.
+    """
+    changes: dict[str, Any] = {
         "name": "eval",
         "checkpoint": recipes.checkpoint(checkpoint),
         "control": "none",
         "schedule.iterations": 0,
         "tasks.eval_n": n,
     }
+    if not tool:
+        changes |= {"name": "eval-no-tool", "episode.max_calls": 0}
     run_here(recipes.changed(recipes.read(recipe), changes), "eval")
 
 
