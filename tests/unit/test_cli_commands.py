@@ -26,9 +26,9 @@ def commands() -> list[list[str]]:
 
 def test_there_are_the_commands_that_the_readme_names() -> None:
     assert {" ".join(command) for command in commands()} == {
-        "demo", "up", "train", "resume", "eval", "play", "doctor",
+        "demo", "up", "train", "sft", "resume", "eval", "play", "doctor",
         "tasks list", "tasks generate", "tasks validate", "tasks curate", "tasks stats",
-        "runs list", "runs show", "runs watch", "runs cancel", "dialect explain",
+        "runs list", "runs show", "runs watch", "runs cancel", "runs compare", "dialect explain",
         "judge measure",
         "queue stats", "queue drain", "queue dead list", "queue dead retry", "gc",
         "trajectories export", "trajectories import", "trajectories validate",
