@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from services.trainer.batches import Sample, samples_of
+from services.trainer.batches import samples_of
 from services.trainer.gather import Episode
-from services.trainer.groups import is_on_policy, succeeded
+from services.trainer.groups import Harvest, is_on_policy, succeeded
 from services.trainer.jobs import Sender, recipe_digest, stable_seed
 from services.trainer.recipe import Recipe
 from wmkit.domain import advantages, branches
@@ -30,12 +30,14 @@ class Point:
     root: int
 
 
-def choose(episodes: Sequence[Episode], count: int, version: int, seed: int) -> list[Point]:
-    """At most `count` different states that valid on-policy episodes decided in, at random."""
+def choose(episodes: Sequence[Episode], recipe: Recipe, version: int, seed: int) -> list[Point]:
+    """At most `branching.groups` different states that valid on-policy episodes decided in, at
+    random."""
+    count, slack = recipe.branching.groups, recipe.schedule.max_staleness
     points: dict[tuple[str, str], Point] = {}
     for episode in episodes:
         played = episode.trajectory
-        if played is None or not episode.valid or not is_on_policy(played, version):
+        if played is None or not episode.valid or not is_on_policy(played, version, slack=slack):
             continue
         for step in played.steps:
             key = (str(episode.job.task), step.state_id)
@@ -44,10 +46,12 @@ def choose(episodes: Sequence[Episode], count: int, version: int, seed: int) -> 
 
 
 def branch_jobs(
-    recipe: Recipe, sender: Sender, iteration: int, points: Sequence[Point]
+    recipe: Recipe, sender: Sender, iteration: int, episodes: Sequence[Episode]
 ) -> list[Job]:
-    """`branching.size` branches from each point; the world is that of the point's episode."""
+    """`branching.size` branches from each state that is chosen; the world is that of the
+    episode which met it."""
     phase = f"branch-{iteration}"
+    points = choose(episodes, recipe, sender.version, stable_seed(recipe.seed, phase))
     digest = recipe_digest(recipe)
     return [
         Job(
@@ -61,7 +65,7 @@ def branch_jobs(
             transition_seed=point.job.transition_seed,
             policy_id=sender.policy_id,
             min_version=sender.version,
-            spec=recipe.episode,
+            spec=recipe.train_episode,
             branch=Branch(
                 trajectory=point.trajectory, root=point.root, horizon=recipe.branching.horizon
             ),
@@ -73,24 +77,22 @@ def branch_jobs(
     ]
 
 
-def harvest_branches(
-    episodes: Sequence[Episode], recipe: Recipe, version: int, seed: int
-) -> tuple[list[Sample], dict[str, float]]:
-    """A sample for the root step of each branch in a group that tells its members apart.
+def add_branches(
+    found: Harvest, episodes: Sequence[Episode], recipe: Recipe, version: int, seed: int
+) -> None:
+    """Add a sample for the root step of each branch in a group that tells its members apart.
 
     Groups with fewer than two valid members, or without spread, teach nothing. `seed` decides
     the permutation of the shuffled control.
     """
-    slack = recipe.schedule.max_staleness
     groups: dict[int, list[Trajectory]] = defaultdict(list)
     for episode in episodes:
         played, branch = episode.trajectory, episode.job.branch
         assert branch is not None
         if played is None or not episode.valid:
             continue
-        if is_on_policy(played, version, branch.root, slack):
+        if is_on_policy(played, version, branch.root, recipe.schedule.max_staleness):
             groups[episode.job.group].append(played)
-    samples: list[Sample] = []
     used = 0
     kind = "grpo" if recipe.advantage.kind == "gigpo" else recipe.advantage.kind
     shuffle = random.Random(seed)
@@ -116,9 +118,9 @@ def harvest_branches(
             continue
         used += 1
         for member, worth in zip(members, branches.branch_advantages(returns, kind), strict=True):
-            samples.append(samples_of(member, worth * recipe.branching.weight)[branch.root])
+            found.samples.append(samples_of(member, worth * recipe.branching.weight)[branch.root])
     played_all = [member for members in groups.values() for member in members]
-    return samples, {
+    found.metrics |= {
         "branch_groups": len({episode.job.group for episode in episodes}),
         "branch_groups_used": used,
         "branch_success": fmean(map(succeeded, played_all)) if played_all else 0.0,

@@ -132,7 +132,7 @@ def train_jobs(
             transition_seed=stable_seed(recipe.seed, phase, group),
             policy_id=sender.policy_id,
             min_version=sender.version,
-            spec=recipe.episode,
+            spec=recipe.train_episode,
             priority=recipe.schedule.priority,
             recipe=digest,
         )

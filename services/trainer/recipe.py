@@ -292,6 +292,14 @@ class Recipe(Section):
         return episode
 
     @property
+    def train_episode(self) -> EpisodeSpec:
+        """The training episode. One that is played while weights are updated goes on under the
+        new ones; every token says which it is from."""
+        if not self.schedule.max_staleness:
+            return self.episode
+        return self.episode.model_copy(update={"mixed_versions": True})
+
+    @property
     def eval_episode(self) -> EpisodeSpec:
         """The training episode, played greedily."""
         return self.episode.model_copy(update={"temperature": 0.0})

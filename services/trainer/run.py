@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from services.trainer.ahead import Ahead, Draws, Mark
-from services.trainer.branching import branch_jobs, choose, harvest_branches
+from services.trainer.branching import add_branches, branch_jobs
 from services.trainer.evaluation import Row, describe, row
 from services.trainer.events import EventLog
 from services.trainer.gather import Collector, Episode, patiently
@@ -311,15 +311,11 @@ class Run:
             refills += 1
         self._replay.add(episodes, self.version)
         if self.recipe.branching.groups:
-            points = choose(episodes, self.recipe.branching.groups, self.version, seed)
+            jobs = branch_jobs(self.recipe, self._sender, iteration, episodes)
             branches = await self._collector.play(
-                branch_jobs(self.recipe, self._sender, iteration, points),
-                lambda e: e,
-                partial(self._tell.progress, "train"),
+                jobs, lambda e: e, partial(self._tell.progress, "train")
             )
-            samples, metrics = harvest_branches(branches, self.recipe, self.version, seed)
-            found.samples += samples
-            found.metrics |= metrics
+            add_branches(found, branches, self.recipe, self.version, seed)
             episodes += branches
         return episodes, found, refills
 

@@ -22,6 +22,5 @@ async def test_whatever_is_killed_the_books_balance_and_every_episode_is_true(
     report = await storm(tmp_path, SEED, EPISODES, kills=1)
     assert report.wrong == [], f"seed {SEED}"
     assert report.killed == dict.fromkeys(VICTIMS, 1)
-    assert all(report.restarts[name] >= 1 for name in VICTIMS if name != "browser")
     assert report.ledger.requested == report.ledger.ended == EPISODES
     assert report.ledger.accepted >= 0.9 * EPISODES

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from services.trainer.branching import branch_jobs, choose, harvest_branches
+from services.trainer.batches import Sample
+from services.trainer.branching import add_branches, branch_jobs, choose
 from services.trainer.gather import Episode
+from services.trainer.groups import Harvest
 from services.trainer.jobs import Sender
 from services.trainer.recipe import Recipe
 from tests.trainer_cases import job, segment, step, trajectory
@@ -59,6 +61,14 @@ def episode(
     return Episode(of, result, trajectory(of, success=success, steps=made))
 
 
+def harvest_branches(
+    episodes: list[Episode], of: Recipe, version: int, seed: int
+) -> tuple[list[Sample], dict[str, float]]:
+    found = Harvest()
+    add_branches(found, episodes, of, version, seed)
+    return found.samples, found.metrics
+
+
 def test_states_are_chosen_once_from_episodes_that_may_be_trained_on() -> None:
     # Both members stand on s0 and s1, the second alone on s2; the others do not count.
     episodes = [
@@ -67,24 +77,25 @@ def test_states_are_chosen_once_from_episodes_that_may_be_trained_on() -> None:
         episode(2, steps=5, version=3),
         episode(3, steps=5, success=None),
     ]
-    points = choose(episodes, 9, 4, seed=0)
+    points = choose(episodes, recipe(branching={"groups": 9}), 4, seed=0)
     assert sorted((p.root, p.trajectory) for p in points) == [
         (0, "blob0"),
         (1, "blob0"),
         (2, "blob1"),
     ]
-    two = choose(episodes, 2, 4, seed=1)
-    assert two == choose(episodes, 2, 4, seed=1) and len(two) == 2
+    two = choose(episodes, recipe(), 4, seed=1)
+    assert two == choose(episodes, recipe(), 4, seed=1) and len(two) == 2
 
 
 def test_branches_of_a_state_share_its_world_and_differ_in_their_sampling() -> None:
-    points = choose([episode(0, steps=2)], 2, 4, seed=0)
-    jobs = branch_jobs(recipe(), SENDER, 3, points)
+    jobs = branch_jobs(recipe(), SENDER, 3, [episode(0, steps=2)])
     assert [(j.phase, j.group, j.member) for j in jobs] == [
         ("branch-3", group, member) for group in (0, 1) for member in (0, 1, 2)
     ]
-    for made, point in zip(jobs, [p for p in points for _ in range(3)], strict=True):
-        assert made.branch == Branch(trajectory="blob0", root=point.root, horizon=4)
+    roots = [made.branch.root for made in jobs if made.branch]
+    assert sorted(roots) == [0, 0, 0, 1, 1, 1] and len(set(roots[:3])) == 1
+    for made, root in zip(jobs, roots, strict=True):
+        assert made.branch == Branch(trajectory="blob0", root=root, horizon=4)
         assert (made.transition_seed, made.min_version, made.policy_id) == (77, 4, "run")
     assert len({j.seed for j in jobs}) == len({j.job_id for j in jobs}) == 6
 
