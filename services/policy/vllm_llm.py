@@ -73,6 +73,7 @@ def open_llm(processor: Processor, options: Options) -> Any:
             trust_remote_code=False,
             load_format="safetensors",
             disable_log_stats=False,
+            worker_extension_cls="services.policy.vllm_worker.WorkerExtension",
             seed=0,
             **more,
         )

@@ -115,6 +115,7 @@ class VllmWeights:
                 )
             )
             await self.llm.finish_weight_update()
+            await self.llm.collective_rpc("refresh_head")
         except Exception as error:
             self._group = None
             await self.llm.resume_generation()
@@ -149,6 +150,7 @@ class VllmWeights:
         await self.llm.pause_generation(mode="wait", clear_cache=True)
         try:
             await self.llm.collective_rpc("reload_weights", kwargs={"weights_path": str(folder)})
+            await self.llm.collective_rpc("refresh_head")
         finally:
             await self.llm.resume_generation()
         await self._reset_caches()

@@ -81,19 +81,29 @@ class _Scan:
         self.problems: list[str] = []
 
     def run(self) -> None:
-        self.tags = list(_TAG.finditer(self.text))
-        self.next_tag = [len(self.tags)] * (len(self.tags) + 1)
-        for i in reversed(range(len(self.tags))):
-            old = self.tags[i].lastgroup == "old"
-            self.next_tag[i] = self.next_tag[i + 1] if old else i
+        # Numbers and shared words only: as many match objects as a long text has tags would
+        # cost the garbage collector more than linear time.
+        self.starts: list[int] = []
+        self.kinds: list[str] = []
+        for tag in _TAG.finditer(self.text):
+            self.starts.append(tag.start())
+            self.kinds.append(tag.lastgroup or "")
+        self.next_tag = [len(self.starts)] * (len(self.starts) + 1)
+        for i in reversed(range(len(self.starts))):
+            self.next_tag[i] = self.next_tag[i + 1] if self.kinds[i] == "old" else i
         i = 0
-        while i < len(self.tags):
+        while i < len(self.starts):
             i = self.step(i)
+
+    def tag(self, i: int) -> re.Match[str]:
+        found = _TAG.match(self.text, self.starts[i])
+        assert found is not None
+        return found
 
     def step(self, i: int) -> int:
         """Handle tag i and say which one comes next."""
-        tag = self.tags[i]
-        match tag.lastgroup if tag.lastgroup != "attributes" else "call":
+        tag, kind = self.tag(i), self.kinds[i]
+        match kind if kind != "attributes" else "call":
             case "open":
                 self.open_thought(tag)
             case "close":
@@ -132,8 +142,8 @@ class _Scan:
             self.thought_end, self.answer_start = tag.span()
 
     def new_call(self, i: int) -> int:
-        tags, tag, j = self.tags, self.tags[i], self.next_tag[i + 1]
-        if j == len(tags) or tags[j].lastgroup != "end":
+        tag, j = self.tag(i), self.next_tag[i + 1]
+        if j == len(self.starts) or self.kinds[j] != "end":
             self.problem("A <call_wm> is not closed.")
             return i + 1
         attributes = tag.group("attributes")
@@ -141,23 +151,24 @@ class _Scan:
         problem = ""
         if attributes.strip() and parent is None:
             problem = 'A <call_wm> can only carry from="k", k being the number of a screen.'
-        body = self.text[tag.end() : tags[j].start()].strip()
-        if j > i + 1 and tags[i + 1].start() == tag.end():
+        end = self.tag(j)
+        body = self.text[tag.end() : end.start()].strip()
+        if j > i + 1 and self.starts[i + 1] == tag.end():
             body = _old_argument(body.partition("(")[2].rstrip().removesuffix(")"))[0]
-        span = (tag.start(), tags[j].end())
+        span = (tag.start(), end.end())
         self.add(body, int(parent.group(1)) if parent else 0, span, problem)
         return j + 1
 
     def old_call(self, i: int) -> int:
-        tags, tag, j = self.tags, self.tags[i], self.next_tag[i + 1]
-        limit = tags[j].start() if j < len(tags) else len(self.text)
+        tag, j = self.tag(i), self.next_tag[i + 1]
+        limit = self.starts[j] if j < len(self.starts) else len(self.text)
         end = _closing_bracket(self.text, tag.end(), limit)
         if end is None:
             self.problem("A call_wm( is not closed.")
             return j
         body, parent = _old_argument(self.text[tag.end() : end])
         self.add(body, parent, (tag.start(), end + 1), "")
-        while i < len(tags) and tags[i].start() <= end:
+        while i < len(self.starts) and self.starts[i] <= end:
             i += 1
         return i
 

@@ -265,7 +265,7 @@ def parse(dialect: dialects.Dialect, text: str) -> None:
 def fastest(read: Callable[[str], object], text: str) -> float:
     """The least of a few tries; less than a tenth of a millisecond counts as that."""
     times = []
-    for _ in range(5):
+    for _ in range(3):
         begin = time.thread_time()
         read(text)
         times.append(time.thread_time() - begin)
