@@ -30,6 +30,7 @@ _ATTEMPTS = 3
 _LOOK_S = 0.1
 _BLANK_S = 2.0
 _BLANK_AFTER_S = 0.5
+_FINISH_S = 1.0
 _WEIGH_JOBS = 20
 
 
@@ -206,6 +207,7 @@ class Pool:
         signals = [asyncio.create_task(event.wait()) for event in (page.crashed, browser.gone)]
         browser.busy += 1
         browser.jobs += 1
+        abandoned = False
         try:
             while not drawing.done() and not any(signal.done() for signal in signals):
                 left_s = begin + job.timeout_s - loop.time()
@@ -226,16 +228,33 @@ class Pool:
         except PlaywrightError as error:
             self._spawn(self._discard(browser, page))
             raise await self._loss(browser, page, _first_line(error)) from error
+        except asyncio.CancelledError:
+            abandoned = True
+            tidy.append(self._abandoned(browser, page, drawing))
+            raise
         except BaseException:
             self._spawn(self._discard(browser, page))
             raise
         finally:
             browser.busy -= 1
-            for task in (drawing, *signals):
+            for task in signals if abandoned else (drawing, *signals):
                 task.cancel()
         SECONDS.observe(loop.time() - begin)
         tidy.append(self._discard(browser, page) if drawn.spoiled else self._tidy(browser, page))
         return drawn
+
+    async def _abandoned(
+        self, browser: Browser, page: WarmPage, drawing: asyncio.Task[Drawn]
+    ) -> None:
+        """After its caller has left: nobody waits for the picture, but one that hangs would
+        hang the next job's as well, in whatever page of this browser."""
+        await asyncio.wait((drawing,), timeout=_FINISH_S)
+        if drawing.done():
+            drawing.exception()
+            await self._discard(browser, page)
+        else:
+            drawing.cancel()
+            self._end(browser, "page hung")
 
     async def _loss(self, browser: Browser, page: WarmPage, why: str) -> _PageLost:
         """Tell a page that crashed from one whose browser has gone."""
@@ -251,7 +270,9 @@ class Pool:
             self._end(browser, "worn")
         elif page.jobs % _WEIGH_JOBS == 0 and browser.memory_mb() > limits.browser_memory_mb:
             self._end(browser, "grown")
-        if browser is not self._browser or page.jobs >= limits.page_jobs:
+        # A new browser brings a page of its own, beside those that waiting jobs open.
+        spare = len(browser.idle) + browser.busy >= limits.pages
+        if browser is not self._browser or page.jobs >= limits.page_jobs or spare:
             await self._discard(browser, page)
             return
         browser.idle.append(page)

@@ -252,17 +252,44 @@ async def test_more_than_may_wait_are_refused() -> None:
 
 
 async def test_a_cancelled_job_frees_its_slot_and_costs_its_page() -> None:
-    async with pool({"hang": hang}, pages=1) as (made, fleet):
-        waiting = asyncio.create_task(made.draw(job("hang")))
-        while not fleet[0].busy:
-            await asyncio.sleep(0)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
+    let_go = asyncio.Event()
+
+    async def slow(_: Page) -> Drawn:
+        await let_go.wait()
+        return DRAWN
+
+    async with pool({"slow": slow}, pages=1) as (made, fleet):
+        await cancelled(made, fleet, "slow")
+        let_go.set()
         assert await made.draw(job("fine")) is DRAWN
     first, second = fleet[0].opened
     assert first.closed
-    assert (first.jobs, second.jobs) == (1, 1)
+    assert (first.jobs, second.jobs, len(fleet)) == (1, 1, 1)
+
+
+async def test_a_cancelled_job_that_hangs_costs_its_browser_and_not_the_next_job() -> None:
+    async with pool({"hang": hang}, pages=1) as (made, fleet):
+        await cancelled(made, fleet, "hang")
+        assert await made.draw(job("fine")) is DRAWN
+        assert [browser.ended for browser in fleet] == ["killed", ""]
+
+
+async def cancelled(made: Pool, fleet: Fleet, html: str) -> None:
+    waiting = asyncio.create_task(made.draw(job(html)))
+    while not fleet[0].busy:
+        await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def test_a_browser_that_takes_over_keeps_no_more_pages_than_there_are_slots() -> None:
+    async with pool({"hang": hang}, pages=2) as (made, fleet):
+        with pytest.raises(Undrawable):
+            await made.draw(job("hang", timeout_s=0.01))
+        await asyncio.gather(*(made.draw(job("fine")) for _ in range(6)))
+        await made._settled()
+        assert len([page for page in fleet[1].opened if not page.closed]) <= 2
 
 
 async def test_a_closed_pool_draws_nothing() -> None:
