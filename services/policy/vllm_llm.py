@@ -15,6 +15,8 @@ from wmkit.domain.errors import InvalidRequest
 from wmkit.domain.generation import FinishReason, Sampling
 from wmkit.modeling import Processor
 
+MAX_TEMPERATURE = 2.0
+
 _RULED_OUT = -100.0
 """vLLM's lowest bias: a probability of e^-100, where the other engine has 0."""
 
@@ -107,9 +109,15 @@ def collapsed(ids: Sequence[int], image_id: int) -> list[int]:
 
 
 def parameters_for(processor: Processor, sampling: Sampling) -> Any:
+    """Raises InvalidRequest for a temperature that vLLM does not take."""
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
+    if sampling.temperature > MAX_TEMPERATURE:
+        raise InvalidRequest(
+            f"vLLM samples at temperatures up to {MAX_TEMPERATURE:g}, not {sampling.temperature:g}",
+            field="sampling.temperature",
+        )
     return SamplingParams(
         temperature=sampling.temperature,
         max_tokens=sampling.max_new_tokens,

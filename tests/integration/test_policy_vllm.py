@@ -166,15 +166,17 @@ async def test_stop_strings_are_kept_whole_and_ends_are_known(
         )
         stops += answer.reason is FinishReason.STOP
     assert stops > 0
-    hot = [prompt(model, "go", [], Sampling(3.0, 60, seed=seed)) for seed in range(40)]
+    hot = [prompt(model, "go", [], Sampling(2.0, 100, seed=seed)) for seed in range(60)]
     for answer in await together(engine, hot):
         if answer.reason is FinishReason.END:
             ends += 1
             assert answer.token_ids[-1] in model.end_ids
             assert not model.end_ids & set(answer.token_ids[:-1])
         else:
-            assert len(answer.token_ids) == 60
+            assert len(answer.token_ids) == 100
     assert ends > 0
+    with pytest.raises(InvalidRequest, match="temperature"):
+        await engine.generate(prompt(model, "go", [], Sampling(3.0, 4)))
 
 
 async def test_siblings_share_their_prompt_and_a_cancelled_one_is_forgotten(

