@@ -31,6 +31,8 @@ from wmkit.domain.screen import Point
 
 SEQUENCES = int(os.environ.get("PHONE_SEQUENCES", "60"))
 LENGTH = 40
+CHECKED: set[str] = set()
+"""Digests of screens whose HTML was found good: equal screens have equal HTML."""
 OFF_GRID = ("key",)
 scripts = st.lists(actions, max_size=25)
 
@@ -43,11 +45,15 @@ def test_every_action_is_answered_and_equal_states_have_equal_digests(phone, scr
         after = step(phone, action)
         assert after.clock == phone.clock or isinstance(action, Wait)
         assert (digest(after) == digest(phone)) == (after == phone)
+        if after == phone:
+            continue
         again = loads(dumps(after))
         assert again == after
         assert digest(again) == digest(after)
         assert by_content.setdefault(dumps(after), digest(after)) == digest(after)
-        contract(html(after))
+        if screen_digest(after) not in CHECKED:
+            contract(html(after))
+            CHECKED.add(screen_digest(after))
         phone = after
     assert len(set(by_content.values())) == len(by_content)
 
