@@ -232,7 +232,7 @@ class _Nothing:
 
 def with_vllm(arguments: Sequence[str], python: Path) -> dict[str, Any]:
     if not python.exists():
-        return {"note": f"left out: {python} is missing, `make test-vllm` makes it"}
+        return {"note": "left out: there is no .venv-vllm; `make test-vllm` makes it"}
     environment = os.environ | {
         "PYTHONPATH": f"{ROOT}:{ROOT / 'gen'}",
         "VLLM_CPU_KVCACHE_SPACE": "1",

@@ -23,12 +23,7 @@ from tests import tiny_checkpoints
 from tests.trainer_cases import Bandit
 from wmkit.clients.trainer import TrainerClient
 from wmkit.domain.episode import Job, ResultStatus, Trajectory
-from wmkit.domain.errors import (
-    BadCheckpoint,
-    InvalidRequest,
-    RunNotFound,
-    UnknownTask,
-)
+from wmkit.domain.errors import BadCheckpoint, InvalidRequest, RunNotFound, UnknownTask
 from wmkit.domain.runs import RunEvent, RunStatus
 from wmkit.domain.tasks import Judgement, Verdict
 from wmkit.modeling import checkpoint
