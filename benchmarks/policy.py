@@ -2,8 +2,10 @@
 
     python benchmarks/policy.py [--rounds 5] [--requests 16] [--tokens 40]
 
-`batching_speedup`: throughput of the policy service (engine `transformers`, the tiny policy, its
-own process, over gRPC) for 16 requests at once, against the same 16 one after the other.
+`batching_speedup`: throughput of the policy service (engine `transformers`, its own process, over
+gRPC) for 16 requests at once, against 16 one after the other. The model is the tiny policy with
+its weights drawn anew, so that every answer runs to its limit; the requests are those of two
+groups of eight, which look at one screen each.
 `vllm_vs_bare`: throughput of the engine `vllm` behind the policy's own port against the same
 AsyncLLM called directly with ready prompts, both on a tiny random Qwen3-VL. It needs vLLM's CPU
 build (`make test-vllm` installs it) and is left out, with a note, where that is missing.
@@ -30,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
 OUT = Path(__file__).parent / "results" / "policy.json"
 VLLM_PYTHON = ROOT / ".venv-vllm" / "bin" / "python"
 
@@ -64,8 +67,10 @@ async def batching(rounds: int, requests: int, tokens: int) -> dict[str, float]:
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        async with redis(folder) as url, service(folder, url) as address:
-            pictures = [picture(i) for i in range(requests)]
+        checkpoint = endless(folder / "checkpoint")
+        async with redis(folder) as url, service(folder, url, checkpoint) as address:
+            screens = [picture(i) for i in range(2)]
+            pictures = [screens[i * 2 // requests] for i in range(requests)]
             blobs = open_blobs(str(folder / "blobs"))
             for data in pictures:
                 await blobs.put(data)
@@ -90,6 +95,17 @@ async def batching(rounds: int, requests: int, tokens: int) -> dict[str, float]:
                 return await compare({"together": together, "in_a_row": in_a_row}, rounds)
 
 
+def endless(folder: Path) -> Path:
+    """The tiny policy, whose weights say nothing: it hardly ever ends its turn."""
+    from tests import tiny_checkpoints
+    from wmkit.modeling import load, save
+
+    loaded = load(ROOT / "examples" / "tiny-policy")
+    tiny_checkpoints.draw(loaded.model, seed=0)
+    save(loaded, folder)
+    return folder
+
+
 @asynccontextmanager
 async def redis(folder: Path) -> AsyncIterator[str]:
     binary = shutil.which("redis-server")
@@ -111,13 +127,13 @@ async def redis(folder: Path) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def service(folder: Path, redis_url: str) -> AsyncIterator[str]:
+async def service(folder: Path, redis_url: str, checkpoint: Path) -> AsyncIterator[str]:
     """The policy service as a process, on a free port and all cores."""
     environment = {
         "WMR1_PORT": "0",
         "WMR1_REDIS_URL": redis_url,
         "WMR1_BLOBS": str(folder / "blobs"),
-        "WMR1_CHECKPOINT": str(ROOT / "examples" / "tiny-policy"),
+        "WMR1_CHECKPOINT": str(checkpoint),
         "WMR1_TORCH_THREADS": str(min(2, os.cpu_count() or 1)),
     }
     child = await asyncio.create_subprocess_exec(
@@ -264,6 +280,7 @@ def main() -> None:
         print(json.dumps({"tokens_per_s": figures, "versions": versions}))
         return
     rates = asyncio.run(batching(chosen.rounds, chosen.requests, chosen.tokens))
+    print(f"transformers, tokens per second: {rates}", file=sys.stderr)
     ratios = {"batching_speedup": round(rates["together"] / rates["in_a_row"], 2)}
     arguments = [f"--{n}={getattr(chosen, n)}" for n in ("rounds", "requests", "tokens")]
     vllm = with_vllm(arguments, chosen.vllm_python)
