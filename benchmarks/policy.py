@@ -216,7 +216,8 @@ async def inside_vllm(rounds: int, requests: int, tokens: int) -> dict[str, floa
         ready = []
         for i in range(requests):
             prompt = await policy._prompt(turns[i], Sampling(1.0, tokens), {})
-            ready.append(prompt_for(engine.processor, prompt))
+            shown = [engine.processor.images.picture(image) for image in prompt.images]
+            ready.append(prompt_for(engine.processor, prompt, shown))
 
         async def bare(round_: int) -> int:
             outputs = await asyncio.gather(
@@ -260,7 +261,11 @@ def with_vllm(arguments: Sequence[str], python: Path) -> dict[str, Any]:
         stdout=subprocess.PIPE,
         check=True,
     )
-    found: dict[str, Any] = json.loads(done.stdout.decode().strip().splitlines()[-1])
+    # vLLM logs there too.
+    said = [
+        line for line in done.stdout.decode().splitlines() if line.startswith('{"tokens_per_s"')
+    ]
+    found: dict[str, Any] = json.loads(said[-1])
     return found
 
 

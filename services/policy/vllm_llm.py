@@ -5,6 +5,7 @@ help is shown, without it. Versions, queue and weights are `services.policy.vllm
 """
 
 import os
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from services.policy.engine import Answer, Prompt
 from services.policy.stops import StopSearch
 from wmkit.domain.errors import InvalidRequest
 from wmkit.domain.generation import FinishReason, Sampling
-from wmkit.modeling import Processor
+from wmkit.modeling import EncodedPixels, Processor
 
 MAX_TEMPERATURE = 2.0
 
@@ -86,9 +87,37 @@ def context_of(processor: Processor, options: Options) -> int:
     return min(processor.context, options.context or processor.context)
 
 
-def prompt_for(processor: Processor, prompt: Prompt) -> Any:
-    """Ids with one placeholder per picture, which vLLM expands again, and the very pixels that
-    training will see: resized by our own processor, so that vLLM's has nothing to resize."""
+class Pictures:
+    """Pictures as vLLM takes them, recent ones remembered: at most `max_bytes` of pixels."""
+
+    def __init__(self, processor: Processor, max_bytes: int = 256 << 20) -> None:
+        self._encoder = processor.images
+        self._max_bytes = max_bytes
+        self._held = 0
+        self._kept: OrderedDict[str, Any] = OrderedDict()
+
+    def has(self, images: Sequence[EncodedPixels]) -> bool:
+        return all(image.digest in self._kept for image in images)
+
+    def of(self, image: EncodedPixels) -> Any:
+        """The picture that `image` was cut from: resized by our own processor, so that vLLM's
+        finds nothing to resize, and both sides see the same pixels."""
+        found = self._kept.get(image.digest)
+        return self._encoder.picture(image) if found is None else found
+
+    def keep(self, images: Sequence[EncodedPixels], pictures: Sequence[Any]) -> None:
+        for image, picture in zip(images, pictures, strict=True):
+            if image.digest not in self._kept:
+                self._kept[image.digest] = picture
+                self._held += 3 * picture.width * picture.height
+            self._kept.move_to_end(image.digest)
+        while self._held > self._max_bytes:
+            _, oldest = self._kept.popitem(last=False)
+            self._held -= 3 * oldest.width * oldest.height
+
+
+def prompt_for(processor: Processor, prompt: Prompt, pictures: Sequence[Any]) -> Any:
+    """Ids with one placeholder per picture, which vLLM expands again, and the pictures."""
     from vllm import TokensPrompt
 
     ids = collapsed(prompt.ids, processor.chat.image_id)
@@ -96,7 +125,7 @@ def prompt_for(processor: Processor, prompt: Prompt) -> Any:
         return TokensPrompt(prompt_token_ids=ids)
     return TokensPrompt(
         prompt_token_ids=ids,
-        multi_modal_data={"image": [processor.images.picture(image) for image in prompt.images]},
+        multi_modal_data={"image": list(pictures)},
         multi_modal_uuids={"image": [image.digest for image in prompt.images]},
     )
 

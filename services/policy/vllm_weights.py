@@ -169,7 +169,8 @@ class VllmWeights:
         from vllm import SamplingParams
 
         ids, pictures, scored = probe_prompt(self._processor)
-        prompt = prompt_for(self._processor, Prompt(ids, pictures, Sampling(0.0, 1)))
+        shown = [self._processor.images.picture(picture) for picture in pictures]
+        prompt = prompt_for(self._processor, Prompt(ids, pictures, Sampling(0.0, 1)), shown)
         parameters = SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=0)
         out = await last(self.llm.generate(prompt, parameters, f"probe-{next(self._names)}"))
         rows = out.prompt_logprobs[-scored:]

@@ -189,7 +189,8 @@ async def test_siblings_share_their_prompt_and_a_cancelled_one_is_forgotten(
     assert len({tuple(a.token_ids) for a in answers}) == 4
     from services.policy.vllm_llm import last, parameters_for, prompt_for
 
-    data = prompt_for(model, samples[0])
+    shown = [model.images.picture(image) for image in samples[0].images]
+    data = prompt_for(model, samples[0], shown)
     out = await last(
         engine._llm.generate(data, parameters_for(model, samples[0].sampling), "again")
     )
