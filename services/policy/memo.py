@@ -13,9 +13,15 @@ from wmkit.domain.errors import InvalidRequest
 
 
 @dataclass(slots=True)
-class _Entry:
+class _Pending:
     body: str
     answer: "asyncio.Future[bytes]"
+
+
+@dataclass(slots=True)
+class _Kept:
+    body: str
+    answer: bytes
     expires: float
 
 
@@ -32,7 +38,9 @@ class Memo:
         self._max_bytes = max_bytes
         self._clock = clock
         self._held = 0
-        self._entries: OrderedDict[tuple[str, str], _Entry] = OrderedDict()
+        self._pending: dict[tuple[str, str], _Pending] = {}
+        # In the order in which they expire, so that forgetting looks at the front only.
+        self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
 
     async def once(
         self, key: tuple[str, str], body: str, produce: Callable[[], Awaitable[bytes]]
@@ -43,46 +51,50 @@ class Memo:
         body, and whatever `produce` raises.
         """
         self._expire()
-        while (entry := self._entries.get(key)) is not None:
-            if entry.body != body:
-                raise InvalidRequest(
-                    f"request id {key[1]!r} was used for another request", "request_id"
-                )
+        while (pending := self._pending.get(key)) is not None:
+            _check(key, pending.body, body)
             try:
-                return await asyncio.shield(entry.answer)
+                return await asyncio.shield(pending.answer)
             except asyncio.CancelledError:
                 # Either we were cancelled, or the caller that did the work was: then it is ours.
-                if not entry.answer.cancelled():
+                if not pending.answer.cancelled():
                     raise
+        if (kept := self._kept.get(key)) is not None:
+            _check(key, kept.body, body)
+            return kept.answer
         return await self._first(key, body, produce)
 
     async def _first(
         self, key: tuple[str, str], body: str, produce: Callable[[], Awaitable[bytes]]
     ) -> bytes:
-        entry = _Entry(body, asyncio.get_running_loop().create_future(), float("inf"))
-        self._entries[key] = entry
+        pending = _Pending(body, asyncio.get_running_loop().create_future())
+        self._pending[key] = pending
         try:
             answer = await produce()
         except BaseException as error:
-            del self._entries[key]
             if isinstance(error, Exception):
-                entry.answer.set_exception(error)
-                entry.answer.exception()  # seen: nobody else may be waiting for it
+                pending.answer.set_exception(error)
+                pending.answer.exception()  # seen: nobody else may be waiting for it
             else:
-                entry.answer.cancel()
+                pending.answer.cancel()
             raise
-        entry.answer.set_result(answer)
-        entry.expires = self._clock() + self._ttl_s
-        self._entries.move_to_end(key)
+        finally:
+            del self._pending[key]
+        pending.answer.set_result(answer)
+        self._kept[key] = _Kept(body, answer, self._clock() + self._ttl_s)
         self._held += len(answer)
         return answer
 
     def _expire(self) -> None:
         now = self._clock()
-        for key, entry in list(self._entries.items()):
-            if not entry.answer.done():
-                continue
-            if entry.expires > now and self._held <= self._max_bytes:
-                break
-            self._held -= len(entry.answer.result())
-            del self._entries[key]
+        while self._kept:
+            oldest = next(iter(self._kept.values()))
+            if oldest.expires > now and self._held <= self._max_bytes:
+                return
+            self._kept.popitem(last=False)
+            self._held -= len(oldest.answer)
+
+
+def _check(key: tuple[str, str], known: str, body: str) -> None:
+    if known != body:
+        raise InvalidRequest(f"request id {key[1]!r} was used for another request", "request_id")
