@@ -1,6 +1,6 @@
 """What orchestration costs: a rollout worker between fakes, everything around them real.
 
-    python benchmarks/rollout.py [--rounds 6] [--steps 5] [--calls 1]
+    python benchmarks/rollout.py [--rounds 6] [--steps 5]
 
 World model and policy are fakes behind the real gRPC servicers in a process of their own; the
 workers are processes with the real clients, a redis-server and a blob folder. Measured are
@@ -8,12 +8,15 @@ workers are processes with the real clients, a redis-server and a blob folder. M
     ideal_fraction   128 episodes in flight, every call takes 200 ms: rate / ideal rate, where
                      the ideal is that an episode takes as long as its calls one after the other
     two_workers      the rate of two workers with 32 in flight each / that of one
-    cpu_ms_per_step  CPU of the worker process per committed step, calls answered at once:
-                     over gRPC as above, and with the fakes inside the process (`direct`)
+    cpu_ms_per_step  CPU of the worker process per committed step, calls answered at once: over
+                     gRPC as above (one call to the policy, one to the world model, and a share
+                     of what begins and ends an episode), `imagining` with an imagined screen
+                     before each action (two calls more), and `direct`, with the fakes inside the
+                     process and so without gRPC
     mb_per_episode   growth of the worker's memory per episode in flight, without pictures
 
-A step is one committed action with `--calls` imagined screens before it. Writes
-benchmarks/results/rollout.json.
+Where calls take time, a step is one committed action with one imagined screen before it.
+Writes benchmarks/results/rollout.json.
 """
 
 import argparse
@@ -64,6 +67,7 @@ from wmkit.rpc.server import running
 from wmkit.settings import ServiceSettings
 
 LATENCY_S = 0.2
+LOOKS = 1
 MANY, FEW = 128, 32
 TAP = "tap(start_box='<|box_start|>(16,48)<|box_end|>')"
 LOOK = f"<call_wm>{TAP}</call_wm>"
@@ -228,17 +232,18 @@ async def measure(
     args: argparse.Namespace,
     workers: int,
     each: int,
-    count: int,
+    looks: int = LOOKS,
 ) -> dict[str, float]:
     """Episodes per second, CPU per step and memory of `workers` with `each` in flight."""
-    with _many(redis, blobs, peers, args, workers, each) as children:
+    count = workers * each * args.rounds
+    with _many(redis, blobs, peers, args, workers, each, looks) as children:
         async with RedisJobQueue(redis) as queue:
             warm, timed = (f"{time.monotonic_ns()}-{name}" for name in ("warm", "timed"))
             # Connections are made, code is loaded.
-            await _played(queue, jobs(each // 4 * workers, args.calls, warm))
+            await _played(queue, jobs(each // 4 * workers, looks, warm))
             before = [(cpu_s(c.pid), memory_mb(c.pid, "VmRSS")) for c in children]
             began = time.perf_counter()
-            await _played(queue, jobs(count, args.calls, timed))
+            await _played(queue, jobs(count, looks, timed))
             seconds = time.perf_counter() - began
             spent = sum(cpu_s(c.pid) - b[0] for c, b in zip(children, before, strict=True))
             grown = sum(
@@ -264,40 +269,54 @@ async def _played(queue: RedisJobQueue, asked: Sequence[Job]) -> None:
 
 @contextmanager
 def _many(
-    redis: str, blobs: str, peers: str, args: argparse.Namespace, workers: int, each: int
+    redis: str,
+    blobs: str,
+    peers: str,
+    args: argparse.Namespace,
+    workers: int,
+    each: int,
+    looks: int,
 ) -> Iterator[list[subprocess.Popen[str]]]:
     with ExitStack() as stack:
         yield [
-            stack.enter_context(
-                process("--work", redis, blobs, peers, each, args.steps, args.calls)
-            )[0]
+            stack.enter_context(process("--work", redis, blobs, peers, each, args.steps, looks))[0]
             for _ in range(workers)
         ]
 
 
 async def bench(args: argparse.Namespace) -> dict[str, Any]:
-    per_episode = 2 + 2 * args.steps * (1 + args.calls)  # calls: create, steps, judge
+    per_episode = 2 + 2 * args.steps * (1 + LOOKS)  # calls: create, steps, judge
     ideal = MANY / (per_episode * LATENCY_S)
     with tempfile.TemporaryDirectory() as folder, _redis(folder) as redis:
         blobs = str(Path(folder, "blobs"))
-        with process("--serve", args.steps, args.calls, LATENCY_S) as (_, slow):
-            full = await measure(redis, blobs, slow, args, 1, MANY, MANY * args.rounds)
-            one = await measure(redis, blobs, slow, args, 1, FEW, FEW * args.rounds)
-            two = await measure(redis, blobs, slow, args, 2, FEW, 2 * FEW * args.rounds)
-        with process("--serve", args.steps, args.calls, 0.0) as (_, instant):
-            over_grpc = await measure(redis, blobs, instant, args, 1, 64, 64 * args.rounds)
-        direct = await measure(redis, blobs, "", args, 1, 64, 64 * args.rounds)
+        with process("--serve", args.steps, LOOKS, LATENCY_S) as (_, slow):
+            full = await measure(redis, blobs, slow, args, 1, MANY)
+            one = await measure(redis, blobs, slow, args, 1, FEW)
+            two = await measure(redis, blobs, slow, args, 2, FEW)
+        with process("--serve", args.steps, 0, 0.0) as (_, instant):
+            plain = await measure(redis, blobs, instant, args, 1, 64, 0)
+        with process("--serve", args.steps, LOOKS, 0.0) as (_, instant):
+            imagining = await measure(redis, blobs, instant, args, 1, 64)
+        direct = await measure(redis, blobs, "", args, 1, 64)
     return {
         "ratios": {
             "ideal_fraction": round(full["episodes_per_s"] / ideal, 3),
             "two_workers": round(two["episodes_per_s"] / one["episodes_per_s"], 3),
         },
         "figures": {
-            "cpu_ms_per_step": round(over_grpc["cpu_ms_per_step"], 3),
+            "cpu_ms_per_step": round(plain["cpu_ms_per_step"], 3),
+            "cpu_ms_per_step_imagining": round(imagining["cpu_ms_per_step"], 3),
             "cpu_ms_per_step_direct": round(direct["cpu_ms_per_step"], 3),
             "mb_per_episode": round(full["mb_per_episode"], 3),
         },
-        "raw": {"full": full, "one": one, "two": two, "grpc": over_grpc, "direct": direct},
+        "raw": {
+            "full": full,
+            "one": one,
+            "two": two,
+            "plain": plain,
+            "imagining": imagining,
+            "direct": direct,
+        },
     }
 
 
@@ -333,7 +352,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=6, help="episodes per slot")
     parser.add_argument("--steps", type=int, default=5)
-    parser.add_argument("--calls", type=int, default=1)
     args = parser.parse_args()
     report = {
         "benchmark": "rollout",
