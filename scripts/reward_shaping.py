@@ -1,11 +1,11 @@
 """Train the tiny policy under every reward variant, and write the table of docs/reward-shaping.md.
 
-    .venv/bin/python scripts/reward_shaping.py train [--seconds 300] [--seeds 1 2 3]
+    .venv/bin/python scripts/reward_shaping.py train [--iterations 12] [--seeds 1 2 3]
     .venv/bin/python scripts/reward_shaping.py report runs/shaping-* [--write]
 
 `train` runs one variant after the other on a stack of its own, `report` reads the run folders.
-Only the reward differs between variants; all start from the same weights and play the same
-held-out tasks.
+Only the reward differs between variants; all start from the same weights, take as many updates and
+play the same held-out tasks.
 """
 
 import argparse
@@ -35,23 +35,23 @@ VARIANTS: dict[str, dict[str, object]] = {
 """What stands in [reward]; alpha 1, beta 0.5, gamma 0.1 (the paper's) unless it says otherwise."""
 
 
-def recipe(variant: str, seconds: int) -> str:
-    """The base recipe with another name, time limit and reward."""
+def recipe(variant: str, iterations: int) -> str:
+    """The base recipe with another name, length and reward."""
     reward = {"alpha": 1.0, "beta": 0.5, "gamma": 0.1, **VARIANTS[variant]}
     table = "[reward]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in reward.items())
     text = re.sub(r"\[reward\]\n(?:[^\[]*\n)?(?=\[|\Z)", table + "\n", BASE.read_text("utf-8"))
     text = re.sub(r"(?m)^name = .*$", f'name = "shaping-{variant}"', text)
-    text = re.sub(r"(?m)^max_train_s = .*$", f"max_train_s = {seconds}", text)
+    text = re.sub(r"(?m)^max_train_s = .*$", f"iterations = {iterations}", text)
     made = tomllib.loads(text)
-    assert made["reward"] == reward and made["schedule"]["max_train_s"] == seconds
+    assert made["reward"] == reward and made["schedule"]["iterations"] == iterations
     return text
 
 
-def train(seconds: int, seeds: Sequence[int], variants: Sequence[str]) -> None:
+def train(iterations: int, seeds: Sequence[int], variants: Sequence[str]) -> None:
     for variant in variants:
         path = ROOT / "var" / f"shaping-{variant}.toml"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(recipe(variant, seconds), "utf-8")
+        path.write_text(recipe(variant, iterations), "utf-8")
         for seed in seeds:
             command = [sys.executable, "-m", "wmkit.cli", "train", str(path), "--seed", str(seed)]
             subprocess.run(command, cwd=ROOT, check=True)
@@ -108,7 +108,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     training = commands.add_parser("train")
-    training.add_argument("--seconds", type=int, default=300)
+    training.add_argument("--iterations", type=int, default=12)
     training.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     training.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS))
     reporting = commands.add_parser("report")
@@ -116,7 +116,7 @@ def main() -> None:
     reporting.add_argument("--write", action="store_true", help="Put it into the page.")
     args = parser.parse_args()
     if args.command == "train":
-        train(args.seconds, args.seeds, args.variants)
+        train(args.iterations, args.seeds, args.variants)
         return
     table = report(args.folders)
     if args.write:

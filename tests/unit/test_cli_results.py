@@ -113,7 +113,7 @@ def test_a_run_is_watched_as_lines_where_there_is_no_terminal() -> None:
     assert lines == [
         "before training: held-out tasks, greedy",
         "  success 50.0 % [44.0, 56.0] of 256 tasks, 3.2 steps and 1.5 imagined screens each",
-        "training",
+        "training: other tasks in every iteration, easy ones and hard ones",
         "  iter  success                    reward  steps  imagined  taught    time",
         "     7  ████████████····  75.0 %    0.80    3.0       1.0     5/8    31 s",
     ]

@@ -16,7 +16,7 @@ from wmkit.domain.runs import RunEvent
 
 TITLES = {
     "evaluate-before": "before training: held-out tasks, greedy",
-    "train": "training",
+    "train": "training: other tasks in every iteration, easy ones and hard ones",
     "evaluate-after": "after training: the same tasks, greedy",
     "report": "writing the report",
 }
