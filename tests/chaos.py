@@ -151,7 +151,7 @@ def _shoot(stack: Stack, victim: str) -> bool:
         return False
     pid = child.pid
     if victim == "browser":
-        browsers = [p for p in descendants(pid) if "--headless" in _command(p)]
+        browsers = [p for p in descendants(pid) if _is_browser(p)]
         if not browsers:
             return False
         pid = browsers[0]
@@ -160,11 +160,14 @@ def _shoot(stack: Stack, victim: str) -> bool:
     return True
 
 
-def _command(pid: int) -> str:
+def _is_browser(pid: int) -> bool:
+    """Not one of its helpers, nor the shell script by which distributions start it."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_text()
+        program = os.readlink(f"/proc/{pid}/exe")
+        command = Path(f"/proc/{pid}/cmdline").read_text()
     except OSError:
-        return ""
+        return False
+    return "chrom" in os.path.basename(program) and "--type=" not in command
 
 
 async def audit(
