@@ -185,8 +185,11 @@ def contest(who: str, checkpointing: bool, steps: int) -> dict[str, float]:
     return {"step_s": statistics.median(times), "peak_mb": peak - before, "process_mb": peak}
 
 
-def long_run(steps: int) -> dict[str, float]:
-    """The resident set after a tenth of the steps and at the end, and where the time goes."""
+def long_run(steps: int) -> dict[str, Any]:
+    """The resident set after every tenth of the steps, and where the time goes.
+
+    `growth_mb` is that of the second half: before, the allocator is still settling.
+    """
     import torch
 
     learner, samples, images = make_learner(False)
@@ -206,27 +209,27 @@ def long_run(steps: int) -> dict[str, float]:
     learner.scorer.forward = timed("forward", learner.scorer.forward)
     learner.optimizer.step = timed("optimizer", learner.optimizer.step)
     torch.Tensor.backward = timed("backward", torch.Tensor.backward)  # type: ignore[method-assign]
-    began, early = time.perf_counter(), 0.0
-    for number in range(steps):
+    began, held = time.perf_counter(), []
+    for number in range(1, steps + 1):
         learner.update(samples, images)
-        if number + 1 == max(1, steps // 10):
+        if number % max(1, steps // 10) == 0:
             gc.collect()
-            early = resident("VmRSS")
+            held.append(round(resident("VmRSS"), 1))
     whole = time.perf_counter() - began
-    gc.collect()
     phases = {f"{name}_s": seconds / steps for name, seconds in spent.items()}
     rest = whole / steps - sum(phases.values())
-    growth = resident("VmRSS") - early
-    return {"steps": steps, "growth_mb": growth, "early_mb": early, **phases, "rest_s": rest}
+    growth = held[-1] - held[len(held) // 2 - 1] if len(held) > 1 else 0.0
+    return {"steps": steps, "growth_mb": round(growth, 1), "resident_mb": held, **phases,
+            "rest_s": rest}  # fmt: skip
 
 
-def apart(threads: int, *args: str) -> dict[str, float]:
+def apart(threads: int, *args: str) -> dict[str, Any]:
     """This script with `args` in a process of its own."""
     env = {**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONPATH": f"{ROOT}:{ROOT / 'gen'}"}
     done = subprocess.run(
         [sys.executable, __file__, *args], env=env, stdout=subprocess.PIPE, check=True
     )
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
