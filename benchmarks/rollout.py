@@ -236,8 +236,14 @@ async def measure(
 ) -> dict[str, float]:
     """Episodes per second, CPU per step and memory of `workers` with `each` in flight."""
     count = workers * each * args.rounds
-    with _many(redis, blobs, peers, args, workers, each, looks) as children:
-        async with RedisJobQueue(redis) as queue:
+    async with RedisJobQueue(redis) as queue:
+        with ExitStack() as stack:
+            children = [
+                stack.enter_context(
+                    process("--work", redis, blobs, peers, each, args.steps, looks)
+                )[0]
+                for _ in range(workers)
+            ]
             warm, timed = (f"{time.monotonic_ns()}-{name}" for name in ("warm", "timed"))
             # Connections are made, code is loaded.
             await _played(queue, jobs(each // 4 * workers, looks, warm))
@@ -265,23 +271,6 @@ async def _played(queue: RedisJobQueue, asked: Sequence[Job]) -> None:
         found, cursor = await queue.results(run_id, cursor, 1000, 1000)
         assert all(result.trajectory for result in found), found[0].reason
         ended += len(found)
-
-
-@contextmanager
-def _many(
-    redis: str,
-    blobs: str,
-    peers: str,
-    args: argparse.Namespace,
-    workers: int,
-    each: int,
-    looks: int,
-) -> Iterator[list[subprocess.Popen[str]]]:
-    with ExitStack() as stack:
-        yield [
-            stack.enter_context(process("--work", redis, blobs, peers, each, args.steps, looks))[0]
-            for _ in range(workers)
-        ]
 
 
 async def bench(args: argparse.Namespace) -> dict[str, Any]:
