@@ -16,7 +16,7 @@ import torch
 
 from services.trainer.recipe import Recipe
 from services.trainer.team import Team, dismiss, follow
-from services.trainer.world import World, join, local_device
+from services.trainer.world import World, joined, local_device
 from wmkit.domain.errors import WMError
 
 torch.set_num_threads(1)
@@ -62,9 +62,9 @@ def value_of(sample: Any) -> dict[str, Any]:
 
 if __name__ == "__main__":
     device = local_device(sys.argv[2] if len(sys.argv) > 2 else "cpu")
-    world = join(device)
-    if world.leads:
-        run(json.loads(Path(sys.argv[1]).read_text("utf-8")), world, device)
-        dismiss(world)
-    else:
-        follow(world, device)
+    with joined(device) as world:
+        if world.leads:
+            run(json.loads(Path(sys.argv[1]).read_text("utf-8")), world, device)
+            dismiss(world)
+        else:
+            follow(world, device)

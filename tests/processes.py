@@ -7,10 +7,18 @@ import asyncio
 import json
 import os
 import select
+import socket
 import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
+
+
+def free_port() -> int:
+    """A TCP port of this host that nobody listens at. Nothing reserves it, so use it soon."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @asynccontextmanager

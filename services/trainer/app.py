@@ -17,7 +17,7 @@ from services.trainer.runs import Runs
 from services.trainer.servicer import TrainerServicer
 from services.trainer.settings import TrainerSettings
 from services.trainer.team import dismiss, follow
-from services.trainer.world import World, join, local_device
+from services.trainer.world import World, joined, local_device
 from wmkit.blobs import open_blobs
 from wmkit.clients.policy import PolicyClient
 from wmkit.clients.worldmodel import WorldModelClient
@@ -37,13 +37,17 @@ async def serve_trainer(settings: TrainerSettings) -> None:
         torch.set_num_threads(settings.threads)
     device = local_device(settings.device)
     check_device(device)
-    world = join(device)
-    if not world.leads:
+    with joined(device) as world:
+        if world.leads:
+            await _lead(settings, world)
+            return
         # The first process ends the others, once its last checkpoint is written.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
         await asyncio.to_thread(follow, world, device)
-        return
+
+
+async def _lead(settings: TrainerSettings, world: World) -> None:
     stack = AsyncExitStack()
     if world.size > 1:
         stack.callback(dismiss, world)

@@ -28,7 +28,7 @@ from services.trainer.recipe import Lora, Loss, Optimizer, Recipe, Schedule, Sec
 from services.trainer.recipe_toml import dumps, parse_as
 from services.trainer.rundir import RunDir
 from services.trainer.team import Team, dismiss, follow
-from services.trainer.world import World, join, local_device
+from services.trainer.world import World, joined, local_device
 from wmkit.blobs import open_blobs
 from wmkit.domain.episode import Trajectory
 from wmkit.domain.errors import InvalidRequest, NotFound, WMError
@@ -138,20 +138,20 @@ def train(
 def run(path: str, runs: str, blobs: str, device: str) -> RunDir | None:
     """Train by a recipe file; the folder of the run, None in processes that do not lead."""
     device = local_device(device)
-    world = join(device)
-    if not world.leads:
-        follow(world, device)
-        return None
-    try:
-        recipe = parse_as(SftRecipe, Path(path).read_text("utf-8"))
-        samples, images = asyncio.run(demonstrations(recipe, blobs))
-        folder = RunDir(Path(runs) / f"{recipe.name}-{datetime.now(UTC):%Y%m%d-%H%M%S}")
-        folder.create(dumps(recipe))
-        train(recipe, samples, images, folder, device=device, world=world)
-        return folder
-    finally:
-        if world.size > 1:
-            dismiss(world)
+    with joined(device) as world:
+        if not world.leads:
+            follow(world, device)
+            return None
+        try:
+            recipe = parse_as(SftRecipe, Path(path).read_text("utf-8"))
+            samples, images = asyncio.run(demonstrations(recipe, blobs))
+            folder = RunDir(Path(runs) / f"{recipe.name}-{datetime.now(UTC):%Y%m%d-%H%M%S}")
+            folder.create(dumps(recipe))
+            train(recipe, samples, images, folder, device=device, world=world)
+            return folder
+        finally:
+            if world.size > 1:
+                dismiss(world)
 
 
 def main(arguments: Sequence[str]) -> int:

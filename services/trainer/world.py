@@ -6,7 +6,8 @@ shards a model nor knows what is trained.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -22,7 +23,7 @@ PATIENCE = timedelta(days=30)
 """How long the other ranks wait for rank 0 while episodes are played."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class World:
     """`rank` of `size` processes; `grouped`: in a process group, so that a model can be sharded."""
 
@@ -70,6 +71,17 @@ class World:
         if self.size > 1:
             dist.barrier(group=self.control)
 
+    def leave(self) -> None:
+        """Out of all groups.
+
+        A group's threads end with the last reference to it, and drop the tensors that they
+        sent last when they come to it. One that does so while the interpreter ends aborts
+        the process.
+        """
+        self.control = None
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
 
 def join(device: str, *, alone: bool = True) -> World:
     """The world that `torchrun` describes in the environment; without it, this process.
@@ -89,6 +101,16 @@ def join(device: str, *, alone: bool = True) -> World:
             dist.init_process_group(backend, timeout=COLLECTIVE)
     control = dist.new_group(backend="gloo", timeout=PATIENCE) if size > 1 else None
     return World(dist.get_rank(), dist.get_world_size(), True, control)
+
+
+@contextmanager
+def joined(device: str) -> Iterator[World]:
+    """`join` for as long as a process trains, and `World.leave`."""
+    world = join(device)
+    try:
+        yield world
+    finally:
+        world.leave()
 
 
 def local_device(device: str) -> str:

@@ -7,7 +7,6 @@ two records; balancing is the same code.
 import asyncio
 import re
 import shutil
-import socket
 import urllib.request
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 
 from services.renderer.chromium import NAMES
 from tests.chaos import ROOT, Report, audit, jobs
-from tests.processes import service_process
+from tests.processes import free_port, service_process
 from tests.redis_server import RedisServer
 from wmkit.blobs import open_blobs
 from wmkit.domain.episode import Result, Trajectory
@@ -33,13 +32,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not any(map(shutil.which, NAMES)), reason="no Chromium found"),
 ]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def calls(metrics_port: int, method: str) -> int:

@@ -4,7 +4,6 @@ Written against vLLM's documented interface. No machine without GPUs can run it.
 """
 
 import asyncio
-import socket
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -18,18 +17,13 @@ from services.policy.versions import Version
 from services.policy.vllm_engine import VllmEngine
 from services.policy.vllm_llm import Options
 from tests import tiny_checkpoints
+from tests.processes import free_port
 from wmkit.domain.errors import BadCheckpoint
 from wmkit.domain.generation import NcclTransfer, Sampling, TensorSpec, Text, Turn
 from wmkit.modeling import Loaded, load, load_processor, probe_logprobs
 from wmkit.modeling.weights import own_tensors
 
 pytestmark = [pytest.mark.gpu, pytest.mark.slow]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def transfer(model: Loaded, port: int) -> NcclTransfer:

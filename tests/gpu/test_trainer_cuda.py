@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import torch
-import torch.distributed as dist
 
 from services.trainer.learner import Learner
 from services.trainer.recipe import Recipe
 from services.trainer.team import Team
+from services.trainer.world import joined
 from tests import tiny_checkpoints
 from tests.unit.test_trainer_learner import IMAGES, gradient, make_samples, relative
 from wmkit.modeling import checkpoint
@@ -45,7 +45,7 @@ def test_the_gradient_on_cuda_is_that_on_the_cpu(tmp_path: Path) -> None:
 def test_bfloat16_trains_on_cuda_and_keeps_float32(tmp_path: Path) -> None:
     folder = tiny_checkpoints.make(tmp_path)
     samples = make_samples(checkpoint.load(folder))
-    try:
+    with joined("cuda:0"):
         team = Team(
             recipe(folder, optimizer={"dtype": "bfloat16", "gradient_checkpointing": True}),
             device="cuda:0",
@@ -53,9 +53,6 @@ def test_bfloat16_trains_on_cuda_and_keeps_float32(tmp_path: Path) -> None:
         metrics = team.update(samples, IMAGES)
         assert 1e-4 < metrics["logprob_gap"] < 0.2
         assert {p.dtype for p in team._mine.model.parameters()} == {torch.float32}
-    finally:
-        if dist.is_initialized():
-            dist.destroy_process_group()
 
 
 def test_sharding_over_all_devices_changes_no_update(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import signal
-import socket
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Iterator
@@ -23,6 +22,7 @@ from wmr1.policy.v1 import policy_pb2_grpc as rpc
 from services.policy.app import registration
 from services.policy.settings import PolicySettings
 from tests import modeling_reference, tiny_checkpoints
+from tests.processes import free_port
 from tests.redis_server import RedisServer
 from wmkit.blobs import digest, open_blobs
 from wmkit.clients.policy import PolicyClient
@@ -239,9 +239,7 @@ async def test_without_redis_it_does_not_start(service: Service, redis: RedisSer
 
 
 async def test_as_a_process_it_serves_and_stops(service: Service) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     async with process(service, port=port) as running:
         address = f"127.0.0.1:{port}"
         await wait_serving(address, 60)

@@ -6,7 +6,6 @@ Every call ends, in the one right picture or in a typed error; whoever calls nee
 import asyncio
 import os
 import signal
-import socket
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 
 from services.renderer.processes import family
 from services.worldmodel import phone, tasks
-from tests.processes import service_process
+from tests.processes import free_port, service_process
 from tests.redis_server import RedisServer
 from tests.renderer_cases import document, draw, renderer
 from wmkit.clients import WorldModelClient
@@ -44,12 +43,6 @@ def browser_of(pid: int) -> int:
         if b"headless" in words[0] and not any(word.startswith(b"--type=") for word in words):
             return child
     raise AssertionError("no browser")
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 async def right_digests(pages: list[str]) -> list[str]:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import socket
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Iterator
@@ -18,6 +17,7 @@ from services.policy.memo import Memo
 from services.policy.servicer import PolicyServicer
 from services.rollout.episode import play
 from services.worldmodel.servicer import WorldModelServicer
+from tests.processes import free_port
 from tests.redis_server import RedisServer
 from tests.rollout_cases import a_job, a_world
 from tests.rollout_process import answer
@@ -42,13 +42,6 @@ class WirePolicy(FakePolicy):
     async def generate(self, *args: Any, images: object = None, **kwargs: Any) -> Generation:
         self.traces.add(context.trace())
         return await super().generate(*args, **kwargs)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.fixture

@@ -13,15 +13,9 @@ from typing import Any
 
 import pytest
 
+from tests.processes import free_port
 from wmkit.clients import WorldModelClient
 from wmkit.rpc.health import wait_serving
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextlib.asynccontextmanager

