@@ -1,4 +1,4 @@
-"""One Chromium process with a playwright driver of its own: start, open pages, end.
+"""One Chromium process: start it, open pages in it, end it.
 
 Whatever state it is in, `kill` ends it. Not here: which page draws what, and when a browser
 is replaced (`pool`).
@@ -6,15 +6,19 @@ is replaced (`pool`).
 
 import asyncio
 import os
-from typing import Literal
+import shutil
+import socket
+import tempfile
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections import deque
+from pathlib import Path
+from typing import Literal, Self
 
 import structlog
-from playwright.async_api import Browser as PlaywrightBrowser
-from playwright.async_api import CDPSession, Playwright, async_playwright
-from playwright.async_api import Error as PlaywrightError
 
+from services.renderer.devtools import DevTools, DevToolsError
 from services.renderer.page import WarmPage, open_page
-from services.renderer.processes import driver_of, family, is_running, kill, kill_group, resident_mb
+from services.renderer.processes import family, kill_group, resident_mb
 from wmkit.domain.errors import Unavailable
 
 log = structlog.get_logger(__name__)
@@ -54,56 +58,84 @@ _LAUNCH_S = 30.0
 _OPEN_S = 15.0
 _STOP_S = 10.0
 _ANSWER_S = 2.0
+_SAID_BYTES = 1 << 20
+# Chromium looks for its pipe at descriptors 3 and 4. It ends when we are killed; the shell then
+# still takes its folder away.
+_AROUND = '"$@" 3<&0 4>&0 </dev/null; rm -rf "$0"'
+_NO_SANDBOX = "--no-sandbox"
 
 
 class Browser:
-    """Made by `launch`. `gone` is set when the process has ended, `busy` counts open jobs."""
+    """Made by `launch`. `gone` is set when it has ended, `busy` counts open jobs."""
 
     def __init__(
-        self, driver: Playwright, browser: PlaywrightBrowser, session: CDPSession, pid: int
+        self, process: Process, devtools: DevTools, profile: Path, said: asyncio.Task[str]
     ) -> None:
-        self._driver = driver
-        self._browser = browser
-        self._session = session
+        self._process = process
+        self._devtools = devtools
+        self._profile = profile
+        self._said = said
         self._opening = asyncio.Lock()
         self._stopping: asyncio.Task[None] | None = None
-        self._driver_pid = driver_of(pid)
-        self.pid = pid
-        self.version = browser.version
-        self.gone = asyncio.Event()
+        self.pid = process.pid
+        self.version = ""
+        self.gone = devtools.gone
         self.jobs = 0
         self.busy = 0
         self.idle: list[WarmPage] = []
-        browser.on("disconnected", lambda _: self.gone.set())
+
+    @classmethod
+    async def start(cls, executable: str, *flags: str) -> Self:
+        """Raises DevToolsError with its last words when it does not come up."""
+        profile = Path(tempfile.mkdtemp(prefix="wmr1-chromium-"))
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                *("/bin/sh", "-c", _AROUND, str(profile), executable),
+                *(*FLAGS, *flags, f"--user-data-dir={profile}", "--remote-debugging-pipe"),
+                stdin=theirs.fileno(),
+                stdout=DEVNULL,
+                stderr=PIPE,
+                limit=_SAID_BYTES,
+                # A group of its own, so that `kill` ends all of it, and no signal of ours does.
+                start_new_session=True,
+            )
+        said = asyncio.create_task(_last_words(process))
+        browser = cls(process, await DevTools.connect(ours), profile, said)
+        try:
+            async with asyncio.timeout(_LAUNCH_S):
+                await browser._greet()
+        except BaseException as error:
+            await browser.kill()
+            if isinstance(error, TimeoutError):
+                raise DevToolsError(f"no answer within {_LAUNCH_S:g} s") from error
+            if isinstance(error, DevToolsError):
+                raise DevToolsError(await said or str(error)) from error
+            raise
+        return browser
+
+    async def _greet(self) -> None:
+        product = (await self._devtools.send("Browser.getVersion"))["product"]
+        self.version = product.partition("/")[2]
+        # The process that was started may be a script around the browser.
+        self.pid = (await self._processes("browser")).pop()
 
     async def open_page(self) -> WarmPage:
-        """A warm page. Raises TimeoutError or playwright's Error when the browser is ill."""
+        """A warm page. Raises TimeoutError or DevToolsError when the browser is ill."""
         # One at a time, so that a new renderer process is known to be this page's.
         async with self._opening, asyncio.timeout(_OPEN_S):
-            before = await self._renderers()
-            context = await self._browser.new_context(
-                java_script_enabled=False,
-                offline=True,
-                no_viewport=True,
-                service_workers="block",
-                accept_downloads=False,
-                locale="en-US",
-                timezone_id="UTC",
-                color_scheme="light",
-            )
-            page = await open_page(context)
-            new = await self._renderers() - before
+            before = await self._processes("renderer")
+            page = await open_page(self._devtools)
+            new = await self._processes("renderer") - before
             page.pid = new.pop() if len(new) == 1 else None
             return page
 
     async def responds(self) -> bool:
-        """Whether process and driver are there and answer."""
-        if self.gone.is_set():
-            return False
+        """Whether it is there and answers."""
         try:
             async with asyncio.timeout(_ANSWER_S):
-                await self._renderers()
-        except (TimeoutError, PlaywrightError):
+                await self._processes("renderer")
+        except (TimeoutError, DevToolsError):
             return False
         return not self.gone.is_set()
 
@@ -115,35 +147,28 @@ class Browser:
         """End it politely, or by force where it does not answer."""
         try:
             async with asyncio.timeout(_STOP_S):
-                await self._browser.close()
-        except (TimeoutError, PlaywrightError) as error:
-            log.warning("browser did not close", error=str(error).partition("\n")[0])
+                self._devtools.tell("Browser.close", {})
+                await self._process.wait()
+        except TimeoutError:
+            log.warning("browser did not close", pid=self.pid)
         await self.kill()
 
     async def kill(self) -> None:
-        """End it now, driver included. May be called any number of times."""
+        """End it now. May be called any number of times."""
         if self._stopping is None:
             self._stopping = asyncio.create_task(self._kill())
         await asyncio.shield(self._stopping)
 
     async def _kill(self) -> None:
-        if not self.gone.is_set():
-            kill_group(self.pid)
-        driver = self._driver_pid
-        try:
-            if driver is None or is_running(driver):
-                async with asyncio.timeout(_STOP_S):
-                    await self.gone.wait()
-                    await self._driver.stop()
-        except (TimeoutError, PlaywrightError) as error:
-            log.warning("playwright is killed", error=repr(error).partition("\n")[0])
-            if driver is not None:
-                kill(driver)
-        self.gone.set()
+        kill_group(self._process.pid)
+        await self._process.wait()
+        self._devtools.close()
+        await self.gone.wait()
+        await asyncio.to_thread(shutil.rmtree, self._profile, ignore_errors=True)
 
-    async def _renderers(self) -> set[int]:
-        info = await self._session.send("SystemInfo.getProcessInfo")
-        return {each["id"] for each in info["processInfo"] if each["type"] == "renderer"}
+    async def _processes(self, kind: str) -> set[int]:
+        info = await self._devtools.send("SystemInfo.getProcessInfo")
+        return {each["id"] for each in info["processInfo"] if each["type"] == kind}
 
 
 async def launch(executable: str, sandbox: Sandbox = "auto") -> Browser:
@@ -153,40 +178,21 @@ async def launch(executable: str, sandbox: Sandbox = "auto") -> Browser:
     if not wanted:
         log.info("Chromium's sandbox is off", reason="running as root" if root else "setting")
     try:
-        return await _launch(executable, sandboxed=wanted)
-    except PlaywrightError as error:
+        return await Browser.start(executable, *(() if wanted else (_NO_SANDBOX,)))
+    except DevToolsError as error:
         if wanted and sandbox == "auto" and "sandbox" in str(error).lower():
             log.warning("Chromium's sandbox is off", reason="this kernel does not allow it")
             try:
-                return await _launch(executable, sandboxed=False)
-            except PlaywrightError as second:
+                return await Browser.start(executable, _NO_SANDBOX)
+            except DevToolsError as second:
                 error = second
-        why = str(error).partition("\n")[0]
-        raise Unavailable(f"the browser {executable} does not start: {why}") from error
+        raise Unavailable(f"the browser {executable} does not start: {error}") from error
 
 
-async def _launch(executable: str, *, sandboxed: bool) -> Browser:
-    try:
-        driver = await async_playwright().start()
-    except Exception as error:  # playwright has no type for a driver that dies as it starts
-        raise Unavailable(
-            f"Playwright's driver does not start: {error}; `wmr1 doctor` tells what it lacks"
-        ) from error
-    try:
-        browser = await driver.chromium.launch(
-            executable_path=executable,
-            args=list(FLAGS),
-            chromium_sandbox=sandboxed,
-            timeout=_LAUNCH_S * 1000,
-            # Signals are ours to handle; the browser is closed last.
-            handle_sigint=False,
-            handle_sigterm=False,
-            handle_sighup=False,
-        )
-        session = await browser.new_browser_cdp_session()
-        info = await session.send("SystemInfo.getProcessInfo")
-        pid = next(each["id"] for each in info["processInfo"] if each["type"] == "browser")
-        return Browser(driver, browser, session, pid)
-    except BaseException:
-        await driver.stop()
-        raise
+async def _last_words(process: Process) -> str:
+    """The last lines of its standard error, once it has ended."""
+    assert process.stderr is not None
+    lines: deque[bytes] = deque(maxlen=5)
+    async for line in process.stderr:
+        lines.append(line)
+    return b" ".join(line.strip() for line in lines).decode("utf-8", "replace")

@@ -35,8 +35,8 @@ def find_browser(named: str = "") -> str:
     if (found := next(_known(), None)) is None:
         raise InvalidRequest(
             "no Chromium was found: install one (Debian, Ubuntu: apt install "
-            "chromium-headless-shell; elsewhere: python -m playwright install "
-            "chromium-headless-shell), or name one in WMR1_BROWSER",
+            "chromium-headless-shell; elsewhere: pip install playwright, "
+            "then playwright install chromium-headless-shell), or name one in WMR1_BROWSER",
             "browser",
         )
     return found

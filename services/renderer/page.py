@@ -8,22 +8,23 @@ of its own; whoever calls it watches it and throws it away after anything irregu
 
 import asyncio
 import base64
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import BrowserContext, CDPSession, Route
-
+from services.renderer.devtools import DevTools, Listener
 from wmkit.domain.transition import Element, ImageRequest
 
 _PROBE = (Path(__file__).parent / "probe.js").read_text()
 # The old document may have given these names to elements of its own.
-_BLANK = """() => {
+_WRITE = """html => {
   const { open, write, close } = Document.prototype;
   open.call(document);
-  write.call(document, '<!DOCTYPE html>');
+  write.call(document, html);
   close.call(document);
 }"""
+_NOTHING = "<!DOCTYPE html>"
 # Outlives every document that is written into the page later.
 _POLICY = (
     '<!DOCTYPE html><meta http-equiv="Content-Security-Policy" content="'
@@ -32,7 +33,40 @@ _POLICY = (
 )
 # What a phone draws text in where a document names no face, or only `sans-serif`. Where it is
 # not installed, fontconfig gives the sans-serif that comes closest.
-_FACES = {"standard": "Roboto", "sansSerif": "Roboto"}
+_FACES = {
+    "standard": "Roboto",
+    "sansSerif": "Roboto",
+    "serif": "Times New Roman",
+    "fixed": "Monospace",
+    "cursive": "Comic Sans MS",
+    "fantasy": "Impact",
+}
+# A page that looks the same on every machine, runs nothing and loads nothing.
+_MANNERS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("Page.enable", {}),
+    ("Emulation.setScriptExecutionDisabled", {"value": True}),
+    (
+        "Network.emulateNetworkConditions",
+        {"offline": True, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1},
+    ),
+    ("Fetch.enable", {}),
+    ("Emulation.setFocusEmulationEnabled", {"enabled": True}),
+    ("Emulation.setLocaleOverride", {"locale": "en-US"}),
+    ("Emulation.setUserAgentOverride", {"userAgent": "", "acceptLanguage": "en-US"}),
+    ("Emulation.setTimezoneOverride", {"timezoneId": "UTC"}),
+    (
+        "Emulation.setEmulatedMedia",
+        {
+            "features": [
+                {"name": "prefers-color-scheme", "value": "light"},
+                {"name": "prefers-reduced-motion", "value": "no-preference"},
+                {"name": "forced-colors", "value": "none"},
+                {"name": "prefers-contrast", "value": "no-preference"},
+            ]
+        },
+    ),
+    ("Page.setFontFamilies", {"fontFamilies": _FACES}),
+)
 _CLOSE_S = 5.0
 
 
@@ -57,17 +91,16 @@ class Drawn:
 
 
 class WarmPage:
-    """Made by `open_page`. `crashed` is set when its renderer process dies."""
+    """Made by `open_page`. `crashed` says that its renderer process has died."""
 
-    def __init__(
-        self, context: BrowserContext, session: CDPSession, probe: str, blank: str
-    ) -> None:
+    def __init__(self, devtools: DevTools, context: str, session: str) -> None:
+        self._devtools = devtools
         self._context = context
         self._session = session
-        self._probe = probe
-        self._blank = blank
+        self._probe = ""
+        self._write = ""
         self._viewport = (0, 0)
-        self.crashed = asyncio.Event()
+        self.crashed = False
         self.jobs = 0
         self.pid: int | None = None
         """Its renderer process, where known."""
@@ -78,11 +111,11 @@ class WarmPage:
         """Write `html` into the page and capture its first frame.
 
         The picture has round(width * scale) x round(height * scale) pixels. Raises
-        playwright's Error when the page or its browser is gone.
+        DevToolsError when the page or its browser is gone.
         """
         self.jobs += 1
         if self._viewport != (width_px, height_px):
-            await self._session.send(
+            await self._send(
                 "Emulation.setDeviceMetricsOverride",
                 {"width": width_px, "height": height_px, "deviceScaleFactor": 1, "mobile": False},
             )
@@ -102,15 +135,54 @@ class WarmPage:
 
     async def blank(self) -> None:
         """Forget the document."""
-        await self._call(self._blank)
+        await self._call(self._write, _NOTHING)
 
     async def close(self) -> None:
-        """Raises TimeoutError when the page hangs even in closing."""
+        """Raises TimeoutError when it hangs even in closing, DevToolsError when it is gone."""
         async with asyncio.timeout(_CLOSE_S):
-            await self._context.close()
+            await self._devtools.send(
+                "Target.disposeBrowserContext", {"browserContextId": self._context}
+            )
+
+    async def prepare(self) -> None:
+        """Teach the page its manners, before the first document."""
+        self._listen("Inspector.targetCrashed", self._crash)
+        self._listen("Fetch.requestPaused", self._refuse)
+        for method, params in _MANNERS:
+            await self._send(method, params)
+        tree = await self._send("Page.getFrameTree")
+        world = await self._send(
+            "Page.createIsolatedWorld",
+            {"frameId": tree["frameTree"]["frame"]["id"], "worldName": "wm-r1"},
+        )
+        # Functions that stay in the page, so that they are sent and compiled once.
+        self._probe, self._write = [
+            (
+                await self._send(
+                    "Runtime.evaluate",
+                    {"expression": f"({source}\n)", "contextId": world["executionContextId"]},
+                )
+            )["result"]["objectId"]
+            for source in (_PROBE, _WRITE)
+        ]
+        await self._call(self._write, _POLICY)
+
+    def _crash(self, _: dict[str, Any]) -> None:
+        self.crashed = True
+        self._devtools.end(self._session, "the page crashed")
+
+    def _refuse(self, event: dict[str, Any]) -> None:
+        params = {"requestId": event["requestId"], "errorReason": "Failed"}
+        self._devtools.tell("Fetch.failRequest", params, self._session)
+
+    def _listen(self, method: str, listener: Listener) -> None:
+        self._devtools.listen(method, listener, self._session)
+
+    async def _send(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        return await self._devtools.send(method, params, self._session)
 
     async def _call(self, function: str, *arguments: str | bool) -> Any:
-        answer = await self._session.send(
+        answer = await self._send(
             "Runtime.callFunctionOn",
             {
                 "functionDeclaration": "function (...given) { return this(...given); }",
@@ -129,37 +201,26 @@ class WarmPage:
         options: dict[str, Any] = {"format": image.format, "clip": clip, "optimizeForSpeed": True}
         if image.lossy_quality:
             options["quality"] = image.lossy_quality
-        answer = await self._session.send("Page.captureScreenshot", options)
+        answer = await self._send("Page.captureScreenshot", options)
         return base64.b64decode(answer["data"])
 
 
-async def open_page(context: BrowserContext) -> WarmPage:
+async def open_page(devtools: DevTools) -> WarmPage:
     """A blank page in a context of its own, which it closes with itself."""
-    await context.route("**/*", _refuse)
-    page = await context.new_page()
-    await page.set_content(_POLICY)
-    session = await context.new_cdp_session(page)
-    await session.send("Page.setFontFamilies", {"fontFamilies": _FACES})
-    tree = await session.send("Page.getFrameTree")
-    world = await session.send(
-        "Page.createIsolatedWorld",
-        {"frameId": tree["frameTree"]["frame"]["id"], "worldName": "wm-r1"},
+    made = await devtools.send("Target.createBrowserContext", {"disposeOnDetach": True})
+    context = made["browserContextId"]
+    await devtools.send(
+        "Browser.setDownloadBehavior", {"behavior": "deny", "browserContextId": context}
     )
-    # Functions that stay in the page, so that they are sent and compiled once.
-    functions = [
-        await session.send(
-            "Runtime.evaluate",
-            {"expression": f"({source}\n)", "contextId": world["executionContextId"]},
-        )
-        for source in (_PROBE, _BLANK)
-    ]
-    warm = WarmPage(context, session, *(each["result"]["objectId"] for each in functions))
-    page.on("crash", lambda _: warm.crashed.set())
-    return warm
-
-
-async def _refuse(route: Route) -> None:
-    await route.abort()
+    target = await devtools.send(
+        "Target.createTarget", {"url": "about:blank", "browserContextId": context}
+    )
+    attached = await devtools.send(
+        "Target.attachToTarget", {"targetId": target["targetId"], "flatten": True}
+    )
+    page = WarmPage(devtools, context, attached["sessionId"])
+    await page.prepare()
+    return page
 
 
 def _element(row: list[Any]) -> Element:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from playwright.async_api import Error as PlaywrightError
 
 from services.renderer.browser import Browser
+from services.renderer.devtools import DevToolsError
 from services.renderer.metrics import ENDED, SECONDS, WAITING
 from services.renderer.page import Drawn, WarmPage
 from services.renderer.processes import kill, resident_mb
@@ -97,7 +97,7 @@ class Pool:
         try:
             for _ in range(self._limits.pages):
                 browser.idle.append(await browser.open_page())
-        except (TimeoutError, PlaywrightError) as error:
+        except (TimeoutError, DevToolsError) as error:
             raise Unavailable(f"the browser opens no page: {_first_line(error)}") from error
         return browser.version
 
@@ -187,12 +187,12 @@ class Pool:
     async def _page(self, browser: Browser) -> WarmPage:
         while browser.idle:
             page = browser.idle.pop()
-            if not page.crashed.is_set():
+            if not page.crashed:
                 return page
             self._spawn(self._discard(browser, page))
         try:
             return await browser.open_page()
-        except (TimeoutError, PlaywrightError) as error:
+        except (TimeoutError, DevToolsError) as error:
             self._end(browser, "ill")
             raise _PageLost(f"no page could be opened: {_first_line(error)}") from error
 
@@ -204,41 +204,33 @@ class Pool:
         drawing = asyncio.create_task(
             page.draw(job.html, job.width_px, job.height_px, job.image, job.elements)
         )
-        signals = [asyncio.create_task(event.wait()) for event in (page.crashed, browser.gone)]
         browser.busy += 1
         browser.jobs += 1
-        abandoned = False
         try:
-            while not drawing.done() and not any(signal.done() for signal in signals):
+            while True:
                 left_s = begin + job.timeout_s - loop.time()
-                if left_s <= 0:
+                await asyncio.wait((drawing,), timeout=min(left_s, _LOOK_S))
+                if drawing.done():
+                    drawn = drawing.result()
+                    break
+                if loop.time() >= begin + job.timeout_s:
                     self._end(browser, "page timed out")
                     raise Undrawable(FailureReason.RENDER_TIMEOUT)
                 if page.pid and resident_mb(page.pid) > self._limits.page_memory_mb:
                     kill(page.pid)
                     raise Undrawable(FailureReason.OVERSIZED)
-                await asyncio.wait(
-                    (drawing, *signals),
-                    timeout=min(left_s, _LOOK_S),
-                    return_when=asyncio.FIRST_COMPLETED,
-                )
-            if not drawing.done():
-                raise await self._loss(browser, page, "its process ended")
-            drawn = drawing.result()
-        except PlaywrightError as error:
+        except DevToolsError as error:
             self._spawn(self._discard(browser, page))
             raise await self._loss(browser, page, _first_line(error)) from error
         except asyncio.CancelledError:
-            abandoned = True
             tidy.append(self._abandoned(browser, page, drawing))
             raise
         except BaseException:
+            drawing.cancel()
             self._spawn(self._discard(browser, page))
             raise
         finally:
             browser.busy -= 1
-            for task in signals if abandoned else (drawing, *signals):
-                task.cancel()
         SECONDS.observe(loop.time() - begin)
         tidy.append(self._discard(browser, page) if drawn.spoiled else self._tidy(browser, page))
         return drawn
@@ -259,7 +251,7 @@ class Pool:
     async def _loss(self, browser: Browser, page: WarmPage, why: str) -> _PageLost:
         """Tell a page that crashed from one whose browser has gone."""
         if browser is self._browser and await browser.responds():
-            return _PageLost(why, crashed=page.crashed.is_set())
+            return _PageLost(why, crashed=page.crashed)
         self._end(browser, "died")
         return _PageLost(why)
 
@@ -290,7 +282,7 @@ class Pool:
             try:
                 async with asyncio.timeout(_BLANK_S):
                     await page.blank()
-            except (TimeoutError, PlaywrightError, RuntimeError) as error:
+            except (TimeoutError, DevToolsError, RuntimeError) as error:
                 log.warning("page could not be blanked", error=_first_line(error))
                 await self._discard(browser, page)
             else:
@@ -301,7 +293,7 @@ class Pool:
             await page.close()
         except TimeoutError:
             self._end(browser, "page did not close")
-        except PlaywrightError as error:
+        except DevToolsError as error:
             log.debug("page was gone already", error=_first_line(error))
 
     def _end(self, browser: Browser, cause: str) -> None:
@@ -320,7 +312,7 @@ class Pool:
             if not self._closed:
                 browser = await self._current()
                 browser.idle.append(await browser.open_page())
-        except (Unavailable, TimeoutError, PlaywrightError) as error:
+        except (Unavailable, TimeoutError, DevToolsError) as error:
             log.warning("no new browser yet", error=_first_line(error))
 
     async def _retire(self, browser: Browser) -> None:

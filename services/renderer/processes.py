@@ -42,24 +42,6 @@ def family(pid: int) -> list[int]:
     return found
 
 
-def driver_of(browser: int) -> int | None:
-    """The process that started a browser, seen from the leader of the browser's group."""
-    try:
-        stat = Path(f"/proc/{os.getpgid(browser)}/stat").read_text()
-    except OSError:
-        return None
-    parent = int(stat.rpartition(")")[2].split()[1])
-    return parent if parent not in (0, 1, os.getpid()) else None
-
-
-def is_running(pid: int) -> bool:
-    """False for a process of which only the exit status is left."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def kill(pid: int) -> None:
     """End one process; nothing happens when it is gone."""
     try:
@@ -68,16 +50,9 @@ def kill(pid: int) -> None:
         return
 
 
-def kill_group(pid: int) -> None:
-    """End a browser with its children and whatever script started it.
-
-    playwright gives each browser a process group of its own; a group that is ours would be
-    a mistake and is left alone.
-    """
+def kill_group(group: int) -> None:
+    """End every process of a group; nothing happens when there is none."""
     try:
-        group = os.getpgid(pid)
-        if group != os.getpgrp():
-            os.killpg(group, signal.SIGKILL)
+        os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:
         return
-    kill(pid)

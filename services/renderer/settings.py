@@ -13,7 +13,7 @@ class RendererSettings(ServiceSettings):
     port: int = Field(DEFAULT_PORTS["renderer"], ge=0, le=65535)
     """Port to listen on; 0 takes a free one."""
     browser: str = ""
-    """Path or name of a Chromium; empty looks for one on the PATH, then asks playwright."""
+    """Path or name of a Chromium; empty looks on the PATH, then for playwright's own."""
     browser_sandbox: Literal["auto", "on", "off"] = "auto"
     """Chromium's own sandbox: auto is on except for root and where the kernel forbids it."""
     browser_jobs: int = Field(20_000, ge=1)

@@ -71,19 +71,6 @@ async def test_when_every_browser_is_killed_the_error_is_typed_and_the_next_call
         assert data(await draw(opened, PLAIN))
 
 
-async def test_a_driver_killed_in_mid_job_is_replaced_too() -> None:
-    async with renderer() as opened:
-        drivers = [
-            pid for pid in family(os.getpid()) if os.readlink(f"/proc/{pid}/exe")[-4:] == "node"
-        ]
-        assert len(drivers) == 1
-        call = asyncio.create_task(draw(opened, SLOW))
-        with Handles(family((await busy(opened)).pid)) as processes:
-            os.kill(drivers[0], signal.SIGKILL)
-            assert data(await call)
-            await end(processes)
-
-
 async def test_what_hangs_is_a_typed_outcome_and_its_neighbours_are_drawn() -> None:
     async with renderer() as opened:
         before = data(await draw(opened, PLAIN))

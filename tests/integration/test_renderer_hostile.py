@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -26,8 +25,8 @@ async def browser_sees(opened: LocalRenderer) -> tuple[int, int]:
     """Contexts and pages that are open, as the browser itself tells."""
     browser = opened._pool._browser
     assert browser is not None
-    contexts: Any = await browser._session.send("Target.getBrowserContexts")
-    targets: Any = await browser._session.send("Target.getTargets")
+    contexts = await browser._devtools.send("Target.getBrowserContexts")
+    targets = await browser._devtools.send("Target.getTargets")
     pages = [each for each in targets["targetInfos"] if each["type"] == "page"]
     return len(contexts["browserContextIds"]), len(pages)
 

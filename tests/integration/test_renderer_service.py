@@ -156,8 +156,8 @@ async def started(**environment: str) -> tuple[int | None, str]:
         (
             {"PATH": "", "HOME": "/nowhere", "PLAYWRIGHT_BROWSERS_PATH": "/nowhere"},
             "renderer: no Chromium was found: install one (Debian, Ubuntu: apt install "
-            "chromium-headless-shell; elsewhere: python -m playwright install "
-            "chromium-headless-shell), or name one in WMR1_BROWSER\n",
+            "chromium-headless-shell; elsewhere: pip install playwright, "
+            "then playwright install chromium-headless-shell), or name one in WMR1_BROWSER\n",
         ),
     ],
     ids=["named", "none"],
@@ -179,18 +179,20 @@ async def test_something_that_is_no_browser_is_one_sentence(tmp_path: Path) -> N
 async def test_the_end_of_the_service_is_the_end_of_its_browser(
     tmp_path: Path, how: signal.Signals
 ) -> None:
-    async with service_process("renderer", WMR1_BLOBS=str(tmp_path), WMR1_PAGES="1") as (
-        address,
-        process,
-    ):
+    folders = tmp_path / "tmp"
+    folders.mkdir()
+    settings = {"WMR1_BLOBS": str(tmp_path), "WMR1_PAGES": "1", "TMPDIR": str(folders)}
+    async with service_process("renderer", **settings) as (address, process):
         async with RendererClient(address) as client:
             assert (await client.render(PAGE, 1080, 2400, SMALL)).image is not None
         pids = family(process.pid)
         assert len(pids) >= 5
+        assert list(folders.glob("wmr1-chromium-*"))
         with Handles(pids) as processes:
             process.send_signal(how)
             assert await process.wait() == (0 if how is signal.SIGTERM else -how)
             await asyncio.to_thread(processes.wait)
+        assert not list(folders.glob("wmr1-chromium-*"))
 
 
 async def test_help_needs_no_browser_library() -> None:

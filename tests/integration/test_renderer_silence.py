@@ -160,26 +160,33 @@ async def test_nothing_leaves_whether_sanitized_or_not(drawing: LocalRenderer, k
         await ear.hears()
 
 
+CALLS_HOME = """async port => {
+  const url = `http://127.0.0.1:${port}/`, name = `http://localhost:${port}/`;
+  const failed = await Promise.all([url, name].map(
+    each => fetch(each, { mode: 'no-cors' }).then(() => 0, () => 1)));
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/`);
+  await new Promise(done => { socket.onclose = done; });
+  return failed[0] + failed[1];
+}"""
+
+
 async def test_even_a_script_would_reach_no_one(drawing: LocalRenderer) -> None:
     """The browser's own walls, in a page with everything allowed that a context can allow."""
     browser = drawing._pool._browser
     assert browser is not None
     async with listening() as ear:
-        context = await browser._browser.new_context()
-        page = await context.new_page()
-        failures = await page.evaluate(
-            """async port => {
-              const url = `http://127.0.0.1:${port}/`, name = `http://localhost:${port}/`;
-              const failed = await Promise.all([url, name].map(
-                each => fetch(each, { mode: 'no-cors' }).then(() => 0, () => 1)));
-              const socket = new WebSocket(`ws://127.0.0.1:${port}/`);
-              await new Promise(done => { socket.onclose = done; });
-              return failed[0] + failed[1];
-            }""",
-            ear.port,
+        send = browser._devtools.send
+        context = await send("Target.createBrowserContext")
+        target = await send("Target.createTarget", {"url": "about:blank"} | context)
+        attached = await send("Target.attachToTarget", target | {"flatten": True})
+        script = f"({CALLS_HOME})({ear.port})"
+        answer = await send(
+            "Runtime.evaluate",
+            {"expression": script, "awaitPromise": True},
+            attached["sessionId"],
         )
-        assert failures == 2
-        await context.close()
+        assert answer["result"]["value"] == 2
+        await send("Target.disposeBrowserContext", context)
         await ear.hears()
 
 

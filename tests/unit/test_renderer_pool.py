@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
-from playwright.async_api import Error as PlaywrightError
 
 from services.renderer.browser import Browser
+from services.renderer.devtools import DevToolsError
 from services.renderer.page import Drawn
 from services.renderer.pool import Job, Pool, PoolLimits, Undrawable
 from wmkit.domain.errors import BrowserCrashed, Overloaded, Unavailable
@@ -25,7 +25,7 @@ class Page:
     def __init__(self, browser: "Scripted", scripts: dict[str, Script]) -> None:
         self.browser = browser
         self.scripts = scripts
-        self.crashed = asyncio.Event()
+        self.crashed = False
         self.jobs = 0
         self.pid = None
         self.blanked = asyncio.Event()
@@ -57,7 +57,7 @@ class Scripted:
 
     async def open_page(self) -> Page:
         if self.gone.is_set():
-            raise PlaywrightError("gone")
+            raise DevToolsError("gone")
         self.opened.append(Page(self, self.scripts))
         return self.opened[-1]
 
@@ -103,23 +103,23 @@ async def fine(_: Page) -> Drawn:
     return DRAWN
 
 
-async def hang(_: Page) -> Drawn:
-    await asyncio.Event().wait()
-    raise AssertionError
+async def hang(page: Page) -> Drawn:
+    await page.browser.gone.wait()
+    raise DevToolsError("the browser is gone")
 
 
 async def refuse(_: Page) -> Drawn:
-    raise PlaywrightError("Unable to capture screenshot")
+    raise DevToolsError("Unable to capture screenshot")
 
 
 async def crash(page: Page) -> Drawn:
-    page.crashed.set()
-    return await hang(page)
+    page.crashed = True
+    raise DevToolsError("the page crashed")
 
 
 async def take_browser_down(page: Page) -> Drawn:
     page.browser.gone.set()
-    raise PlaywrightError("Target closed")
+    raise DevToolsError("Target closed")
 
 
 async def test_a_page_serves_many_jobs_and_is_blanked_when_none_follows() -> None:
@@ -234,7 +234,7 @@ async def test_a_browser_that_has_grown_is_replaced_too() -> None:
 async def test_a_page_that_crashed_while_idle_is_not_taken() -> None:
     async with pool({}, pages=1) as (made, fleet):
         (idle,) = fleet[0].opened
-        idle.crashed.set()
+        idle.crashed = True
         assert await made.draw(job("fine")) is DRAWN
     assert (idle.jobs, idle.closed) == (0, True)
 

@@ -41,7 +41,6 @@ class Check:
 def all_checks() -> Iterator[Check]:
     yield python()
     yield browser()
-    yield driver()
     yield fonts()
     yield redis()
     yield torch()
@@ -69,25 +68,6 @@ def browser() -> Check:
     if not version:
         return Check(Level.BAD, "browser", f"{binary} does not start", "reinstall it")
     return Check(Level.GOOD, "browser", f"{version} ({binary})")
-
-
-def driver() -> Check:
-    """Playwright's own program, through which the renderer speaks to the browser."""
-    spec = importlib.util.find_spec("playwright")
-    if spec is None or not spec.submodule_search_locations:
-        return Check(Level.BAD, "playwright", "not installed", "make setup")
-    version = importlib.metadata.version("playwright")
-    node = Path(spec.submodule_search_locations[0]) / "driver" / "node"
-    try:
-        done = subprocess.run((node, "--version"), capture_output=True, text=True, timeout=20)
-    except (OSError, subprocess.SubprocessError) as error:
-        return Check(Level.BAD, "playwright", f"its driver does not start: {error}", "make setup")
-    if done.returncode:
-        lacks = done.stderr.strip().rpartition("libraries: ")[2].partition("\n")[0]
-        return Check(
-            Level.BAD, "playwright", f"its driver does not start: {lacks}", _install("libatomic1")
-        )
-    return Check(Level.GOOD, "playwright", version)
 
 
 def fonts() -> Check:
