@@ -29,16 +29,12 @@ Sandbox = Literal["auto", "on", "off"]
 # one way or another, and drawing them takes longer.
 _TILE = 16_384
 FLAGS = (
-    "--disable-dev-shm-usage",
+    "--headless",
+    "--no-startup-window",
     "--hide-scrollbars",
     "--force-color-profile=srgb",
     "--font-render-hinting=none",
     "--disable-lcd-text",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--disable-quic",
     "--disable-gpu",
     "--disable-checker-imaging",
     # A picture waits for two frames; nothing that moves would make this one spin.
@@ -53,6 +49,23 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--proxy-server=http://127.0.0.1:9",
     "--proxy-bypass-list=<-loopback>",
+    "--disable-quic",
+    # A whole Chromium draws pages beside each other and does nothing else.
+    "--disable-renderer-backgrounding",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-background-timer-throttling",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-extensions",
+    "--disable-sync",
+    "--disable-breakpad",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--password-store=basic",
+    "--use-mock-keychain",
+    "--mute-audio",
 )
 _LAUNCH_S = 30.0
 _OPEN_S = 15.0
@@ -86,7 +99,7 @@ class Browser:
 
     @classmethod
     async def start(cls, executable: str, *flags: str) -> Self:
-        """Raises DevToolsError with its last words when it does not come up."""
+        """Raises DevToolsError with its last words when it does not come up, and OSError."""
         profile = Path(tempfile.mkdtemp(prefix="wmr1-chromium-"))
         ours, theirs = socket.socketpair()
         with theirs:
@@ -187,6 +200,8 @@ async def launch(executable: str, sandbox: Sandbox = "auto") -> Browser:
             except DevToolsError as second:
                 error = second
         raise Unavailable(f"the browser {executable} does not start: {error}") from error
+    except OSError as error:
+        raise Unavailable(f"the browser {executable} cannot be started: {error}") from error
 
 
 async def _last_words(process: Process) -> str:
