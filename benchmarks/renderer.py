@@ -39,7 +39,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, ViewportSize, async_playwright
 
 from services.renderer.chromium import find_browser
 from services.renderer.processes import cores, family, resident_mb
@@ -49,7 +49,7 @@ from wmkit.clients.renderer import RendererClient
 from wmkit.domain.transition import ImageRequest
 
 RESULT = Path(__file__).parent / "results" / "renderer.json"
-SIZE = {"width": 1080, "height": 2400}
+SIZE: ViewportSize = {"width": 1080, "height": 2400}
 FULL, SMALL = ImageRequest(scale=1.0), ImageRequest(scale=0.3)
 BARE_JOBS = (1, 2, 3, 4)
 
@@ -122,7 +122,7 @@ def launched(executable: str) -> Draw:
     async def draw(html: str) -> None:
         async with async_playwright() as driver:
             browser = await driver.chromium.launch(executable_path=executable)
-            page = await browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
+            page = await browser.new_page(viewport=SIZE)
             await page.set_content(html, wait_until="networkidle")
             await page.screenshot()
             await browser.close()
@@ -131,7 +131,7 @@ def launched(executable: str) -> Draw:
 
 
 async def bare(browser: Browser) -> Draw:
-    page = await browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
+    page = await browser.new_page(viewport=SIZE)
     session = await page.context.new_cdp_session(page)
 
     async def draw(html: str) -> None:

@@ -10,15 +10,15 @@ import shutil
 import sys
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from services.worldmodel.phone import Element, Phone, boot, elements, html, step
 from wmkit.domain.actions import Tap
 
 SEED = 23
 """Of a phone whose Wi-Fi is off."""
-SCREEN = {"width": 1080, "height": 2400}
-PICTURE = {"width": 1340, "height": 560}
+SCREEN: ViewportSize = {"width": 1080, "height": 2400}
+PICTURE: ViewportSize = {"width": 1340, "height": 560}
 PICTURE_HTML = """<!DOCTYPE html><meta charset="utf-8"><style>
   body { margin: 0; background: #fff; font: 18px Roboto, sans-serif; color: #1b2027; }
   div { position: absolute; box-sizing: border-box; }
@@ -109,9 +109,9 @@ def main(path: Path) -> None:
         browser.close()
 
 
-def shot(page: Page, document: str, size: dict[str, int]) -> bytes:
+def shot(page: Page, document: str, size: ViewportSize) -> bytes:
     """A PNG of that size."""
-    page.set_viewport_size(size)  # type: ignore[arg-type]
+    page.set_viewport_size(size)
     page.set_content(document)
     return page.screenshot()
 

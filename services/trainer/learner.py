@@ -209,14 +209,15 @@ class Learner:
         """Do `work`; a sample that is bad in one process is bad in all, so none waits alone."""
         if self.world.size == 1:
             return work()
-        out, complaint = None, ""
+        done: list[T] = []
+        complaint = ""
         try:
-            out = work()
+            done.append(work())
         except BadSample as error:
             complaint = error.message
         if complaint := self.world.complaint(complaint):
             raise BadSample(complaint)
-        return out  # type: ignore[return-value]
+        return done[0]
 
     def loss(
         self,

@@ -40,10 +40,11 @@ class World:
 
     def order(self, value: T | None) -> T:
         """Rank 0's `value`, at every rank."""
-        box = [value]
+        box: list[Any] = [value]
         if self.size > 1:
             dist.broadcast_object_list(box, src=0, group=self.control)
-        return box[0]  # type: ignore[return-value]
+        ordered: T = box[0]
+        return ordered
 
     def share(self, value: T) -> list[T]:
         """The values of all ranks, in the order of ranks, at every rank."""
