@@ -4,7 +4,6 @@ Every function takes a phone and gives the next one, or the same where nothing c
 """
 
 from dataclasses import replace
-from typing import Any
 
 from services.worldmodel.phone.app import App, Reply
 from services.worldmodel.phone.apps import APPS
@@ -13,9 +12,9 @@ from services.worldmodel.phone.state import HOME, Frame, Nav, Notice, Part, Phon
 from services.worldmodel.phone.system import NOTICES
 
 
-def navigate(phone: Phone, **changes: Any) -> Phone:
+def navigate(phone: Phone, **changes: object) -> Phone:
     """The phone with fields of `nav` replaced."""
-    nav: Nav = replace(phone.nav, **changes)
+    nav: Nav = replace(phone.nav, **changes)  # type: ignore[arg-type]
     return phone if nav == phone.nav else replace(phone, nav=nav)
 
 
@@ -124,11 +123,11 @@ def go_to(phone: Phone, front: str) -> Phone:
     return navigate(phone, front=front, page=page, shade=False, shift=False)
 
 
-def top(phone: Phone, **changes: Any) -> Phone:
+def top(phone: Phone, **changes: object) -> Phone:
     """The phone with fields of the frame in front replaced."""
     front = phone.nav.front
     stack = phone.nav.stack(front)
-    frame: Frame = replace(stack[-1], **changes)
+    frame: Frame = replace(stack[-1], **changes)  # type: ignore[arg-type]
     return put(phone, phone.of(front), (*stack[:-1], frame))
 
 

@@ -5,7 +5,6 @@ Subjects are unique among what was received. What was sent stays sent.
 
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any
 
 from services.worldmodel.phone.app import App, Listing, Reply, ask, pop, push
 from services.worldmodel.phone.apps import letters
@@ -111,9 +110,12 @@ class Mail(Part):
         """The received mail of that subject."""
         return next((x for x in self.letters if x.subject == subject), None)
 
-    def changing(self, subject: str, **changes: Any) -> "Mail":
+    def changing(self, subject: str, **changes: object) -> "Mail":
         """The mails with fields of one of them replaced."""
-        letters = (replace(x, **changes) if x.subject == subject else x for x in self.letters)
+        letters = (
+            replace(x, **changes) if x.subject == subject else x  # type: ignore[arg-type]
+            for x in self.letters
+        )
         return replace(self, letters=tuple(letters))
 
     def without(self, subject: str) -> "Mail":
