@@ -1,11 +1,11 @@
 """Vision features of recent pictures under the loaded weights; cleared when those change."""
 
-from collections import OrderedDict
 from typing import Any
 
 import torch
 
 from services.policy.metrics import PICTURES
+from wmkit.lru import Lru
 from wmkit.modeling import Batch
 from wmkit.modeling.forward import Features, encode_images
 
@@ -14,13 +14,10 @@ class FeatureCache:
     """Least recently used features by picture digest, at most `max_bytes` of them."""
 
     def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._held = 0
-        self._features: OrderedDict[str, Features] = OrderedDict()
+        self._features: Lru[str, Features] = Lru(max_bytes, lambda features: features.nbytes)
 
     def clear(self) -> None:
         self._features.clear()
-        self._held = 0
 
     def of(self, model: Any, batch: Batch) -> list[Features]:
         """Features of the distinct pictures of `batch`, in order; unknown ones are encoded."""
@@ -36,16 +33,11 @@ class FeatureCache:
             fresh = {image.digest: f for image, f in zip(unknown, encoded, strict=True)}
         out = [fresh.get(i.digest) or self._features[i.digest] for i in batch.images]
         for image, features in zip(batch.images, out, strict=True):
-            self._remember(image.digest, features)
+            if image.digest in fresh:
+                self._features[image.digest] = _own(features)
         return out
 
-    def _remember(self, digest: str, features: Features) -> None:
-        if digest not in self._features:
-            # A slice of the batch's features would keep all of them alive.
-            own = Features(features.tokens.clone(), tuple(d.clone() for d in features.deepstack))
-            self._features[digest] = own
-            self._held += own.nbytes
-        self._features.move_to_end(digest)
-        while self._held > self._max_bytes:
-            _, oldest = self._features.popitem(last=False)
-            self._held -= oldest.nbytes
+
+def _own(features: Features) -> Features:
+    """A slice of the batch's features would keep all of them alive."""
+    return Features(features.tokens.clone(), tuple(d.clone() for d in features.deepstack))

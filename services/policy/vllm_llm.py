@@ -5,7 +5,6 @@ help is shown, without it. Versions, queue and weights are `services.policy.vllm
 """
 
 import os
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from services.policy.engine import Answer, Prompt
 from services.policy.stops import StopSearch
 from wmkit.domain.errors import InvalidRequest
 from wmkit.domain.generation import FinishReason, Sampling
+from wmkit.lru import Lru
 from wmkit.modeling import EncodedPixels, Processor
 
 MAX_TEMPERATURE = 2.0
@@ -92,9 +92,9 @@ class Pictures:
 
     def __init__(self, processor: Processor, max_bytes: int = 256 << 20) -> None:
         self._encoder = processor.images
-        self._max_bytes = max_bytes
-        self._held = 0
-        self._kept: OrderedDict[str, Any] = OrderedDict()
+        self._kept: Lru[str, Any] = Lru(
+            max_bytes, lambda picture: 3 * picture.width * picture.height
+        )
 
     def has(self, images: Sequence[EncodedPixels]) -> bool:
         return all(image.digest in self._kept for image in images)
@@ -107,13 +107,7 @@ class Pictures:
 
     def keep(self, images: Sequence[EncodedPixels], pictures: Sequence[Any]) -> None:
         for image, picture in zip(images, pictures, strict=True):
-            if image.digest not in self._kept:
-                self._kept[image.digest] = picture
-                self._held += 3 * picture.width * picture.height
-            self._kept.move_to_end(image.digest)
-        while self._held > self._max_bytes:
-            _, oldest = self._kept.popitem(last=False)
-            self._held -= 3 * oldest.width * oldest.height
+            self._kept[image.digest] = picture
 
 
 def prompt_for(processor: Processor, prompt: Prompt, pictures: Sequence[Any]) -> Any:

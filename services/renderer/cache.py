@@ -4,12 +4,12 @@ In-process only. What is shared between replicas lies in the blob store.
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
 from wmkit.domain.transition import Rendering
+from wmkit.lru import Lru
 from wmkit.rpc.context import detached
 
 _OVERHEAD_BYTES = 2_000
@@ -25,9 +25,7 @@ class RenderCache:
     """Renderings with a picture or elements, at most `capacity` bytes of them; 0 keeps none."""
 
     def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._size = 0
-        self._kept: OrderedDict[str, Rendering] = OrderedDict()
+        self._kept: Lru[str, Rendering] = Lru(capacity, _bytes)
         self._open: dict[str, _Work] = {}
 
     async def get(
@@ -40,7 +38,6 @@ class RenderCache:
         render that failed may succeed under less load.
         """
         if (kept := self._kept.get(key)) is not None:
-            self._kept.move_to_end(key)
             return kept, True
         work = self._open.get(key)
         shared = work is not None
@@ -62,9 +59,6 @@ class RenderCache:
         if task.cancelled() or task.exception() is not None or task.result().reason is not None:
             return
         self._kept[key] = task.result()
-        self._size += _bytes(task.result())
-        while self._size > self._capacity:
-            self._size -= _bytes(self._kept.popitem(last=False)[1])
 
     def _forget(self, key: str, task: asyncio.Task[Rendering]) -> None:
         work = self._open.get(key)

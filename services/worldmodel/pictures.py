@@ -16,7 +16,6 @@ from services.worldmodel.backends import WorldBackend
 from services.worldmodel.backends.pages import Page, PageBackend
 from services.worldmodel.flight import Flight
 from services.worldmodel.index import Index
-from services.worldmodel.lru import Lru
 from services.worldmodel.states import Live, States
 from wmkit.blobs import digest
 from wmkit.domain.errors import (
@@ -27,6 +26,7 @@ from wmkit.domain.errors import (
     Unavailable,
 )
 from wmkit.domain.transition import FailureReason, Image, ImageRequest, Rendering
+from wmkit.lru import Lru
 from wmkit.ports import BlobStore, Renderer
 
 _Name = tuple[str, str, str, float, int]
@@ -77,7 +77,7 @@ class Pictures:
             stored = await self._index.get(_key(name, self._drawn_by))
             if stored is not None:
                 found = _read(stored, self._drawn_by)
-                self._known.put(name, found)
+                self._known[name] = found
                 return found
         drawn = await self._draw(backend, live, replace(request, deliver="digest"))
         if drawn.image is None:
@@ -86,7 +86,7 @@ class Pictures:
             self._known.clear()
             self._drawn_by = drawn.revision
         await self._index.put(_key(name, drawn.revision), _record(drawn, drawn.image))
-        self._known.put(name, replace(drawn, cached=True, render_ms=0.0))
+        self._known[name] = replace(drawn, cached=True, render_ms=0.0)
         return drawn
 
     async def _resized(
@@ -96,13 +96,13 @@ class Pictures:
         stored = await self._index.get(key)
         if stored is not None:
             found = _read(stored, screenshots.REVISION)
-            self._known.put(name, found)
+            self._known[name] = found
             return found
         begin = time.perf_counter()
         image = await self._fit(live, page, request)
         found = Rendering(replace(image, data=b""), revision=screenshots.REVISION)
         await self._index.put(key, _record(found, image))
-        self._known.put(name, replace(found, cached=True))
+        self._known[name] = replace(found, cached=True)
         return replace(found, render_ms=(time.perf_counter() - begin) * 1000)
 
     async def _fit(self, live: Live, page: Page, request: ImageRequest) -> Image:

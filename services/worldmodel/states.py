@@ -12,11 +12,11 @@ from typing import Any
 from services.worldmodel.backends import Registry, WorldBackend
 from services.worldmodel.backends.pages import kind_and_screen
 from services.worldmodel.index import Index
-from services.worldmodel.lru import Lru
 from wmkit.blobs import digest
 from wmkit.domain.errors import NotFound, StateNotFound
 from wmkit.domain.screen import Screen
 from wmkit.domain.transition import State
+from wmkit.lru import Lru
 from wmkit.ports import BlobStore
 
 SCHEMA = 1
@@ -88,7 +88,7 @@ class States:
             payload_digest=payload,
         )
         await self._index.put(_key(name), _record(state))
-        self._live.put(name, Live(state, value))
+        self._live[name] = Live(state, value)
         return state
 
     async def get(self, state_id: str) -> Live:
@@ -109,7 +109,7 @@ class States:
                     resource=state_id,
                 )
             live = Live(_read(state_id, record))
-            self._live.put(state_id, live)
+            self._live[state_id] = live
         self.touch(live.state)
         return live
 

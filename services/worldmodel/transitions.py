@@ -21,12 +21,12 @@ from services.worldmodel.backends.base import Prediction, Scene, Seeing
 from services.worldmodel.flight import Flight
 from services.worldmodel.index import Index
 from services.worldmodel.leases import Leases
-from services.worldmodel.lru import Lru
 from services.worldmodel.states import Live, States
 from wmkit.blobs import digest
 from wmkit.domain.actions import Action, to_dict
 from wmkit.domain.errors import StateNotFound
 from wmkit.domain.transition import FailureReason, Outcome, State
+from wmkit.lru import Lru
 
 _Name = tuple[str, str, Action, int, str]
 
@@ -118,7 +118,7 @@ class Transitions:
         if found is None:
             known = await stored()
             found = (known, Source.REDIS) if known else (await computed(), Source.COMPUTED)
-        self._known.put(name, found[0])
+        self._known[name] = found[0]
         return found
 
     async def _leased(

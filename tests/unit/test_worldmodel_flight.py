@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from services.worldmodel.flight import Flight
-from services.worldmodel.lru import Lru
 from wmkit.rpc.context import Call, current, left_s
 
 
@@ -90,14 +89,3 @@ async def test_every_caller_gets_the_error() -> None:
         *(flight.run("k", fail) for _ in range(3)), return_exceptions=True
     )
     assert [str(answer) for answer in answers] == ["no", "no", "no"]
-
-
-def test_an_lru_forgets_what_was_used_least_recently() -> None:
-    lru: Lru[str, int] = Lru(2)
-    lru.put("a", 1)
-    lru.put("b", 2)
-    assert lru.get("a") == 1
-    lru.put("c", 3)
-    assert (lru.get("a"), lru.get("b"), lru.get("c"), len(lru)) == (1, None, 3, 2)
-    with pytest.raises(ValueError, match="at least one"):
-        Lru(0)

@@ -6,7 +6,6 @@ remembers recent pictures. It does not run the model.
 
 import io
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from transformers import AutoImageProcessor
 
 from wmkit.blobs import digest
 from wmkit.domain.errors import BadCheckpoint, InvalidRequest
+from wmkit.lru import Lru
 
 MAX_SOURCE_PX = 64_000_000
 """Larger pictures are refused before they are decoded."""
@@ -59,9 +59,7 @@ class ImageEncoder:
             raise BadCheckpoint(f"the image processor in {folder} is not one of the Qwen-VL kind")
         self.patch_size = int(self.processor.patch_size)
         self.merge_size = int(self.processor.merge_size)
-        self._cache: OrderedDict[str, EncodedPixels] = OrderedDict()
-        self._cache_bytes = cache_bytes
-        self._held = 0
+        self._cache: Lru[str, EncodedPixels] = Lru(cache_bytes, lambda encoded: encoded.nbytes)
         self._lock = threading.Lock()
 
     @property
@@ -84,10 +82,7 @@ class ImageEncoder:
     def cached(self, name: str) -> EncodedPixels | None:
         """The picture with digest `name` (of its encoded bytes), if it is remembered."""
         with self._lock:
-            found = self._cache.get(name)
-            if found is not None:
-                self._cache.move_to_end(name)
-            return found
+            return self._cache.get(name)
 
     def encode(self, data: bytes) -> EncodedPixels:
         """Raises InvalidRequest when `data` is no picture or one of an impossible shape."""
@@ -97,12 +92,7 @@ class ImageEncoder:
             return found
         encoded = self._encode(data, name)
         with self._lock:
-            if name not in self._cache:
-                self._cache[name] = encoded
-                self._held += encoded.nbytes
-            while self._held > self._cache_bytes and len(self._cache) > 1:
-                _, oldest = self._cache.popitem(last=False)
-                self._held -= oldest.nbytes
+            self._cache[name] = encoded
         return encoded
 
     def picture(self, encoded: EncodedPixels) -> Image.Image:
