@@ -11,7 +11,8 @@ V = TypeVar("V")
 class Lru(LRUCache[K, V]):
     """A dict of at most `maxsize`, where a value counts one, or `getsizeof(value)`.
 
-    Reading an entry makes it the youngest. What is larger than `maxsize` alone is not kept.
+    Reading an entry makes it the youngest, so threads that read need a lock as well. What is larger
+    than `maxsize` alone is not kept, and does not replace what is known under its key.
     """
 
     def __setitem__(self, key: K, value: V) -> None:

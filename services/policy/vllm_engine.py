@@ -7,7 +7,6 @@ closes the gate, waits for (or ends) what runs, loads, resets the caches and ope
 import asyncio
 import itertools
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import structlog
@@ -146,20 +145,9 @@ class VllmEngine:
             await self._weights.load(update.data, update.probe)
         self.current = update.version
 
-    async def _pictures_of(self, prompt: Prompt) -> Sequence[Any]:
-        images, kept = prompt.images, self._pictures
-
-        def made() -> list[Any]:
-            return [kept.of(image) for image in images]
-
-        # Putting a screen together takes milliseconds, so unknown ones are made off the loop.
-        pictures = made() if kept.has(images) else await asyncio.to_thread(made)
-        kept.keep(images, pictures)
-        return pictures
-
     async def _answer(self, prompt: Prompt) -> tuple[Answer, float | None]:
         """The answer, and the seconds to its first token where vLLM says so."""
-        data = prompt_for(self.processor, prompt, await self._pictures_of(prompt))
+        data = prompt_for(self.processor, prompt, await self._pictures.of(prompt.images))
         parameters = parameters_for(self.processor, prompt.sampling)
         try:
             out = await last(self._llm.generate(data, parameters, f"wmr1-{next(self._names)}"))

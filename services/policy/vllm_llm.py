@@ -4,6 +4,7 @@ Everything that imports vLLM is imported when it is called, so that the service 
 help is shown, without it. Versions, queue and weights are `services.policy.vllm_engine`.
 """
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -96,18 +97,17 @@ class Pictures:
             max_bytes, lambda picture: 3 * picture.width * picture.height
         )
 
-    def has(self, images: Sequence[EncodedPixels]) -> bool:
-        return all(image.digest in self._kept for image in images)
-
-    def of(self, image: EncodedPixels) -> Any:
-        """The picture that `image` was cut from: resized by our own processor, so that vLLM's
+    async def of(self, images: Sequence[EncodedPixels]) -> list[Any]:
+        """The pictures that `images` were cut from: resized by our own processor, so that vLLM's
         finds nothing to resize, and both sides see the same pixels."""
-        found = self._kept.get(image.digest)
-        return self._encoder.picture(image) if found is None else found
-
-    def keep(self, images: Sequence[EncodedPixels], pictures: Sequence[Any]) -> None:
-        for image, picture in zip(images, pictures, strict=True):
-            self._kept[image.digest] = picture
+        found = {i.digest: self._kept[i.digest] for i in images if i.digest in self._kept}
+        unknown = list({i.digest: i for i in images if i.digest not in found}.values())
+        if unknown:
+            # Putting a screen together takes milliseconds, so it is done off the loop.
+            made = await asyncio.to_thread(lambda: [*map(self._encoder.picture, unknown)])
+            for image, picture in zip(unknown, made, strict=True):
+                self._kept[image.digest] = found[image.digest] = picture
+        return [found[image.digest] for image in images]
 
 
 def prompt_for(processor: Processor, prompt: Prompt, pictures: Sequence[Any]) -> Any:

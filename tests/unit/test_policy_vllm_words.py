@@ -1,11 +1,12 @@
 """Our requests in vLLM's words, as far as vLLM is not needed for them."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 import torch
 
-from services.policy.vllm_llm import answer_of, collapsed
+from services.policy.vllm_llm import Pictures, answer_of, collapsed
 from tests import tiny_checkpoints
 from wmkit.domain.generation import FinishReason, Picture, Sampling, Text, Turn
 from wmkit.modeling import load_processor
@@ -24,6 +25,18 @@ def test_each_picture_becomes_one_placeholder(processor: Processor) -> None:
     turns = [Turn("user", (Text("a"), *(Picture(p.digest) for p in pictures), Text("b")))]
     whole = processor.chat.encode(turns, [p.tokens for p in pictures])
     assert collapsed(whole, processor.chat.image_id) == processor.chat.encode(turns, [1, 1])
+
+
+async def test_pictures_stay_those_of_their_screens_while_others_drive_them_out(
+    processor: Processor,
+) -> None:
+    encoded = [processor.images.encode(tiny_checkpoints.png(i)) for i in range(3)]
+    right = [processor.images.picture(image).tobytes() for image in encoded]
+    pictures = Pictures(processor, max_bytes=max(map(len, right)))
+    orders = [[i % 3, (i + 1 + i // 3 % 2) % 3, i % 3] for i in range(60)]
+    got = await asyncio.gather(*(pictures.of([encoded[i] for i in order]) for order in orders))
+    for order, answer in zip(orders, got, strict=True):
+        assert [picture.tobytes() for picture in answer] == [right[i] for i in order]
 
 
 def test_an_answer_ends_by_our_rules_wherever_the_engine_ended_it(processor: Processor) -> None:
