@@ -26,6 +26,8 @@ K = TypeVar("K")
 SUBMIT_CHUNK = 32
 BLOCK_MS = 500
 PAUSE_S = 0.5
+PATIENCE_S = 60.0
+"""How long a peer may be away before what needs it fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,12 @@ class Episode:
         if self.trajectory is not None:
             return f"the judge was unsure: {self.trajectory.judgement.reason}"
         return self.result.reason or self.result.status.value
+
+
+def ends(episodes: Sequence[Episode]) -> dict[str, float]:
+    """How many were asked for, and how they ended; see docs/metrics.md."""
+    found = Counter(episode.result.status for episode in episodes)
+    return {"requested": len(episodes), **{s.value: found[s] for s in ResultStatus}}
 
 
 async def patiently(call: Callable[[], Awaitable[T]], patience_s: float) -> T:

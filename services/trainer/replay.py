@@ -9,14 +9,12 @@ sampled it, and it is too old after `max_age` versions. Nothing here trains or p
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from services.trainer.gather import Episode, patiently
+from services.trainer.gather import PATIENCE_S, Episode, patiently
 from services.trainer.groups import is_on_policy, succeeded
 from services.trainer.recipe import Replay
 from wmkit.domain.episode import Trajectory
 from wmkit.domain.tasks import TaskRef
 from wmkit.ports import BlobStore
-
-PATIENCE_S = 60.0
 
 
 async def read(digest: str, blobs: BlobStore) -> bytes:

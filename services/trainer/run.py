@@ -2,53 +2,39 @@
 
     publish version 0 -> evaluate -> (play, reward, update, publish) * n -> evaluate -> report
 
-Strictly on-policy by default: an iteration's episodes are all sampled from the weights that it
-then updates; `services.trainer.ahead` is for those who allow more. Runs on the event loop;
-whatever needs torch goes to one worker thread.
+What it plays is in `services.trainer.playing`, what the policy gets in
+`services.trainer.publishing`, what is saved in `services.trainer.progress`. Runs on the event
+loop; whatever needs torch goes to one worker thread.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from services.trainer.ahead import Ahead, Draws, Mark
-from services.trainer.branching import add_branches, branch_jobs
-from services.trainer.evaluation import Row, describe, row
+from services.trainer.evaluation import row
 from services.trainer.events import EventLog
-from services.trainer.gather import Collector, Episode, patiently
-from services.trainer.groups import Harvest, harvest, staleness
-from services.trainer.jobs import (
-    Sender,
-    TaskSampler,
-    eval_jobs,
-    stable_seed,
-    train_jobs,
-    validation,
-)
+from services.trainer.gather import PATIENCE_S, ends, patiently
+from services.trainer.groups import staleness
 from services.trainer.pictures import fetch_pictures
-from services.trainer.progress import Progress
+from services.trainer.playing import Player
+from services.trainer.progress import Progress, go_on, progress_of
+from services.trainer.publishing import Publisher
 from services.trainer.recipe import Recipe
-from services.trainer.replay import SuccessReplay
 from services.trainer.rundir import RunDir
 from services.trainer.summary import Findings, Transitions
 from services.trainer.team import Team
 from services.trainer.telling import Teller
-from services.trainer.tracking import Nothing, Tracker, open_tracker
+from services.trainer.tracking import open_tracker
 from services.trainer.world import World
-from wmkit.domain.episode import ResultStatus
 from wmkit.domain.errors import InvalidRequest
 from wmkit.domain.generation import PolicyInfo
 from wmkit.ports import BlobStore, JobQueue, Policy, WorldModel
 
 T = TypeVar("T")
-
-PATIENCE_S = 60.0
-"""How long a peer may be away before the run fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,34 +63,27 @@ class Run:
         world: World | None = None,
         attempt: int = 0,
     ) -> None:
-        self.run_id = run_id
-        self.policy_id = run_id
-        self._attempt = attempt
-        self._began = time.monotonic()
-        self._sampler = TaskSampler(recipe.tasks, recipe.seed)
-        self._draws = Draws(self._sampler)
-        self._ahead = Ahead(
-            self._gather, self._mark, recipe.schedule.max_staleness, recipe.schedule.iterations
-        )
-        self._replay = SuccessReplay(recipe.replay)
-        self.recipe = recipe
         self.findings = Findings()
-        self.version = -1
-        self._tracker: Tracker = Nothing()
-        self.learner: Team | None = None
+        self._began = time.monotonic()
+        self._run_id = run_id
+        self._recipe = recipe
         self._ports = ports
         self._folder = folder
-        self._tell = Teller(run_id, recipe, events, self.findings)
         self._thread = thread
         self._device = device
         self._world = world
-        self._collector = Collector(
+        self._learner: Team | None = None
+        self._tell = Teller(run_id, recipe, events, self.findings)
+        self._publisher = Publisher(run_id, ports.policy, ports.blobs, folder, attempt)
+        self._player = Player(
             run_id,
+            recipe,
             ports.queue,
             ports.blobs,
-            stall_s=recipe.schedule.stall_s,
-            member_wait_s=recipe.schedule.member_wait_s,
-            on_episode=self._record,
+            folder=folder,
+            findings=self.findings,
+            tell=self._tell,
+            publisher=self._publisher,
         )
 
     async def execute(self, *, resume: bool = False) -> None:
@@ -112,119 +91,58 @@ class Run:
 
         Raises WMError with the one sentence why the run cannot go on.
         """
-        self._tracker = open_tracker(
-            self.recipe.tracker, self.run_id, self._folder.path, self.recipe.model_dump()
+        recipe, player = self._recipe, self._player
+        self._tell.tracker = open_tracker(
+            recipe.tracker, self._run_id, self._folder.path, recipe.model_dump()
         )
-        info = await patiently(self._ports.policy.info, PATIENCE_S)
+        info = await self._publisher.info()
         if not info.logprobs:
             await self._evaluate_hosted(info)
             return
         learner = await self._in_thread(
-            lambda: Team(self.recipe, device=self._device, world=self._world)
+            lambda: Team(recipe, device=self._device, world=self._world)
         )
-        self.learner = learner
-        await self._check_processor(learner)
+        self._learner = learner
+        await self._publisher.check_processor(learner.processor, recipe.checkpoint)
         if resume:
             await self._restore(learner)
-        await self._publish(learner, max(0, self.version))
+        await self._publish(learner, max(0, self._publisher.version))
         if not self.findings.before:
-            self.findings.before = await self._evaluate("evaluate-before")
+            self.findings.before = await player.held_out("evaluate-before")
             await self._save_state(learner)
-        if self.recipe.schedule.iterations:
+        if recipe.schedule.iterations:
             try:
                 await self._train(learner)
             finally:
-                await self._ahead.stop()
-            if self.recipe.schedule.max_staleness:
+                await player.ahead.stop()
+            if recipe.schedule.max_staleness:
                 # Played ahead of an iteration that does not come.
-                await self._collector.abandon("training ended before it was needed")
-            self.findings.after = await self._evaluate("evaluate-after")
-
-    async def _evaluate_hosted(self, info: PolicyInfo) -> None:
-        """Play the held-out tasks with a model that has no weights here, and nothing else."""
-        if self.recipe.schedule.iterations:
-            raise InvalidRequest(
-                f"the policy service serves {info.model}, which gives no log-probabilities: it "
-                "can be evaluated (schedule.iterations = 0), not trained"
-            )
-        self.policy_id, self.version = info.policy_id, info.version
-        if not self.findings.before:
-            self.findings.before = await self._evaluate("evaluate-before")
+                await player.collector.abandon("training ended before it was needed")
+            self.findings.after = await player.held_out("evaluate-after")
 
     async def save_checkpoint(self) -> None:
         """Write the weights as they are now."""
-        if (learner := self.learner) is not None:
+        if (learner := self._learner) is not None:
             await self._in_thread(lambda: self._folder.save_checkpoint(learner.save))
 
     async def abandon(self, reason: str) -> None:
         """End the jobs that are still out, when the run ends early; nothing is told any more."""
-        self._tracker.close()
-        await self._collector.abandon(reason)
+        self._tell.tracker.close()
+        await self._player.collector.abandon(reason)
 
-    async def _restore(self, learner: Team) -> None:
-        """Stand where the last saved state stood; without one, at the very beginning."""
-        folder = self._folder.latest_state()
-        saved = None
-        if folder is not None:
-            await self._in_thread(lambda: learner.load_state(folder))
-            text = (folder / "run.json").read_text("utf-8")
-            saved = Progress.model_validate_json(text)
-        self._folder.cut_logs(saved.files if saved else {})
-        found = self.findings
-        if saved is not None:
-            self.version, self.policy_id = saved.version, saved.policy_id
-            self._collector.go_to(saved.cursor)
-            self._sampler.restore(saved.sampler)
-            self._draws.recall(saved.ahead)
-            self._replay.restore(saved.replay)
-            found.before, found.transitions = saved.before, saved.transitions
-            found.iterations, found.train_s = saved.iteration, saved.train_s
-            found.earlier_s = saved.wall_s
-            found.best = saved.best
-        ledger = await patiently(lambda: self._ports.queue.ledger(self.run_id), PATIENCE_S)
-        if not ledger.requested:  # another queue: it begins at its own beginning
-            self._collector.go_to("0")
-            found.earlier = self._folder.ended()
-        info = await patiently(self._ports.policy.info, PATIENCE_S)
-        if info.policy_id == self.policy_id and info.version > self.version:
-            # What is loaded comes from updates that will be made again, and no policy goes
-            # back to an older version; so it is another policy from here on.
-            self.policy_id = _renamed(self.policy_id)
-        self._tell.milestone("train", f"resumed after iteration {found.iterations}")
-
-    async def _save_state(self, learner: Team) -> None:
-        """Everything that `_restore` needs. Jobs of coming iterations may be out: the resumed
-        run stands where the first of them began."""
-        found, schedule = self.findings, self.recipe.schedule
-        mark = self._ahead.begun(found.iterations + 1) or self._mark()
-        sizes = self._folder.log_sizes()
-        sizes["trajectories.jsonl"] = mark.trajectories_bytes
-        progress = Progress(
-            iteration=found.iterations,
-            version=self.version,
-            policy_id=self.policy_id,
-            cursor=mark.cursor,
-            sampler=self._sampler.state(),
-            ahead=self._draws.after(found.iterations),
-            replay=self._replay.state(),
-            before=found.before,
-            best=found.best,
-            transitions=mark.transitions,
-            train_s=found.train_s,
-            wall_s=found.earlier_s + time.monotonic() - self._began,
-            files=sizes,
-        )
-
-        def write(folder: Path) -> None:
-            learner.save_state(folder)
-            (folder / "run.json").write_text(progress.model_dump_json(), "utf-8")
-
-        await self._in_thread(
-            lambda: self._folder.save_state(found.iterations, write, schedule.keep_states)
-        )
+    async def _evaluate_hosted(self, info: PolicyInfo) -> None:
+        """Play the held-out tasks with a model that has no weights here, and nothing else."""
+        if self._recipe.schedule.iterations:
+            raise InvalidRequest(
+                f"the policy service serves {info.model}, which gives no log-probabilities: it "
+                "can be evaluated (schedule.iterations = 0), not trained"
+            )
+        self._publisher.policy_id, self._publisher.version = info.policy_id, info.version
+        if not self.findings.before:
+            self.findings.before = await self._player.held_out("evaluate-before")
 
     async def _train(self, learner: Team) -> None:
-        schedule = self.recipe.schedule
+        recipe, schedule = self._recipe, self._recipe.schedule
         started = time.monotonic() - self.findings.train_s
         self._tell.milestone("train", "training")
         for iteration in range(self.findings.iterations + 1, schedule.iterations + 1):
@@ -236,7 +154,7 @@ class Run:
             self.findings.iterations = iteration
             self.findings.train_s = line["elapsed_s"]
             self._folder.append_metrics(line)
-            self._tracker.log(iteration, line)
+            self._tell.tracker.log(iteration, line)
             self._tell.milestone(
                 "train",
                 f"iteration {iteration}: success {line['success']:.2f}, reward "
@@ -244,7 +162,7 @@ class Run:
                 "taught something",
                 metrics=line,
             )
-            if self.recipe.tasks.validation_n and iteration % schedule.validate_every == 0:
+            if recipe.tasks.validation_n and iteration % schedule.validate_every == 0:
                 await self._validate(learner, iteration)
             if iteration % schedule.save_every == 0:
                 await self._save_state(learner)
@@ -257,21 +175,20 @@ class Run:
             clock.append(time.perf_counter())
             return clock[-1] - clock[-2]
 
-        episodes, found, refills = await self._ahead.get(iteration)
-        line: dict[str, float] = {"iteration": iteration, "version": self.version}
-        line |= _ends(episodes)
+        episodes, found, refills = await self._player.iteration(iteration)
+        version = self._publisher.version
+        line: dict[str, float] = {"iteration": iteration, "version": version}
+        line |= ends(episodes)
         trajectories = [e.trajectory for e in episodes if e.trajectory is not None]
         moved = Transitions()
         for trajectory in trajectories:
             moved.add(trajectory)
         line["commits"], line["imagines"] = moved.commit, moved.imagine
         line["cache_hits"] = moved.cache_hits
-        line |= staleness(trajectories, self.version)
+        line |= staleness(trajectories, version)
         line["rollout_s"] = lap()
         line["refills"] = refills
-        self._tell.losses(f"iteration {iteration}", [e.lost for e in episodes])
         self.findings.imagining += [r for r in map(row, episodes) if r.success and r.calls]
-        self._sampler.put_back(found.again)
         images = await fetch_pictures(self._ports.blobs, found.samples, PATIENCE_S)
         line |= found.metrics
         line["samples"] = len(found.samples)
@@ -281,71 +198,21 @@ class Run:
             if not line["staleness_max"]:  # else the updates in between are part of it
                 self._tell.gap(line["logprob_gap"], iteration)
             line["update_s"] = lap()
-            await self._publish(learner, self.version + 1)
+            await self._publish(learner, version + 1)
             line["publish_s"] = lap()
         return line
 
-    async def _gather(self, iteration: int) -> tuple[list[Episode], Harvest, int]:
-        """The iteration's episodes, what they teach, and how often the batch was refilled.
-
-        With `dynamic_sampling`, further tasks are played in place of groups that teach
-        nothing, for at most `max_refills` rounds.
-        """
-        schedule = self.recipe.schedule
-        seed = stable_seed(self.recipe.seed, "shuffle", iteration)
-        episodes: list[Episode] = []
-        groups, missing, refills = 0, schedule.groups, 0
-        while True:
-            tasks = self._draws.take(iteration, missing)
-            jobs = train_jobs(self.recipe, self._sender, iteration, tasks, groups)
-            groups += missing
-            episodes += await self._collector.play(
-                jobs, lambda e: e, partial(self._tell.progress, "train")
-            )
-            played = {episode.job.task for episode in episodes}
-            replayed = await self._replay.fetch(played, self.version, self._ports.blobs)
-            found = harvest(episodes, self.recipe, self.version, seed, replayed)
-            missing = schedule.groups - int(found.metrics["groups_used"])
-            if not (schedule.dynamic_sampling and missing and refills < schedule.max_refills):
-                break
-            refills += 1
-        self._replay.add(episodes, self.version)
-        if self.recipe.branching.groups:
-            jobs = branch_jobs(self.recipe, self._sender, iteration, episodes)
-            branches = await self._collector.play(
-                jobs, lambda e: e, partial(self._tell.progress, "train")
-            )
-            add_branches(found, branches, self.recipe, self.version, seed)
-            episodes += branches
-        return episodes, found, refills
-
-    async def _evaluate(self, phase: str) -> list[Row]:
-        self._tell.milestone(phase, f"evaluating {self.recipe.tasks.eval_n} held-out instances")
-        jobs = eval_jobs(self.recipe, self._sender, phase)
-        rows = await self._collector.play(jobs, row, partial(self._tell.progress, phase))
-        self._tell.losses(phase, [r.reason for r in rows])
-        metrics = describe(rows)
-        held_out = {f"held_out_{name}": value for name, value in metrics.items()}
-        self._tracker.log(self.findings.iterations, held_out)
-        self._tell.milestone(
-            phase,
-            f"held-out success {metrics['success']:.3f} "
-            f"[{metrics['ci95_low']:.3f}, {metrics['ci95_high']:.3f}], n = {metrics['n']:.0f}",
-            metrics=metrics,
-        )
-        return rows
+    async def _publish(self, learner: Team, version: int) -> None:
+        weights, probe = await self._in_thread(lambda: (learner.weights(), learner.probe()))
+        await self._publisher.publish(version, weights, probe)
 
     async def _validate(self, learner: Team, iteration: int) -> None:
         """Play the validation instances, and keep the weights that do best on them so far."""
-        await self._ahead.settle()  # one phase is played at a time
-        phase = f"validate-{iteration}"
-        jobs = eval_jobs(self.recipe, self._sender, phase, validation(self.recipe.tasks))
-        rows = await self._collector.play(jobs, row, partial(self._tell.progress, phase))
-        success = describe(rows)["success"]
-        self._tracker.log(iteration, {"validation_success": success})
+        success = await self._player.validation(iteration)
         best = self.findings.best
         if best is None or success > best["success"]:
-            best = {"iteration": iteration, "version": self.version, "success": success}
+            version = self._publisher.version
+            best = {"iteration": iteration, "version": version, "success": success}
             self.findings.best = best
             await self._in_thread(lambda: self._folder.save_checkpoint(learner.save, "best"))
         self._tell.milestone(
@@ -354,38 +221,36 @@ class Run:
             f"{best['success']:.3f} after iteration {best['iteration']:.0f}",
         )
 
-    def _mark(self) -> Mark:
-        sizes = self._folder.log_sizes()
-        return Mark(
-            self._collector.position,
-            sizes["trajectories.jsonl"],
-            replace(self.findings.transitions),
-        )
+    async def _save_state(self, learner: Team) -> None:
+        """Everything that `_restore` needs."""
+        found = self.findings
+        wall_s = found.earlier_s + time.monotonic() - self._began
+        progress = progress_of(found, self._player, self._publisher, self._folder, wall_s)
 
-    @property
-    def _sender(self) -> Sender:
-        return Sender(self.run_id, self.policy_id, self.version, self._attempt)
+        def write(folder: Path) -> None:
+            learner.save_state(folder)
+            (folder / "run.json").write_text(progress.model_dump_json(), "utf-8")
 
-    async def _publish(self, learner: Team, version: int) -> None:
-        """Hand the current weights to the policy service as that version."""
-        weights, probe = await self._in_thread(lambda: (learner.weights(), learner.probe()))
-        policy, blobs = self._ports.policy, self._ports.blobs
-        digest = await patiently(lambda: blobs.put(weights), PATIENCE_S)
-        await patiently(
-            lambda: policy.update_weights(self.policy_id, version, digest, probe=probe), PATIENCE_S
-        )
-        if version != self.version:  # a resumed run publishes its version once more
-            self._folder.append_version(version, digest)
-        self.version = version
+        keep = self._recipe.schedule.keep_states
+        await self._in_thread(lambda: self._folder.save_state(found.iterations, write, keep))
 
-    async def _check_processor(self, learner: Team) -> None:
-        info = await patiently(self._ports.policy.info, PATIENCE_S)
-        if info.processor != learner.processor:
-            raise InvalidRequest(
-                f"the policy service encodes text and pictures in another way than "
-                f"{self.recipe.checkpoint} (processor {info.processor[:12]}, here "
-                f"{learner.processor[:12]}): start it with the same checkpoint"
-            )
+    async def _restore(self, learner: Team) -> None:
+        """Stand where the last saved state stood; without one, at the very beginning."""
+        folder = self._folder.latest_state()
+        saved = None
+        if folder is not None:
+            await self._in_thread(lambda: learner.load_state(folder))
+            text = (folder / "run.json").read_text("utf-8")
+            saved = Progress.model_validate_json(text)
+        self._folder.cut_logs(saved.files if saved else {})
+        if saved is not None:
+            go_on(saved, self.findings, self._player, self._publisher)
+        ledger = await patiently(lambda: self._ports.queue.ledger(self._run_id), PATIENCE_S)
+        if not ledger.requested:  # another queue: it begins at its own beginning
+            self._player.collector.go_to("0")
+            self.findings.earlier = self._folder.ended()
+        await self._publisher.step_aside()
+        self._tell.milestone("train", f"resumed after iteration {self.findings.iterations}")
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Run `work` in the torch thread; a cancelled run waits until the thread is idle."""
@@ -393,28 +258,7 @@ class Run:
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
-            if self.learner is not None:
-                self.learner.stop.set()
+            if self._learner is not None:
+                self._learner.stop.set()
             await asyncio.wait([future])
             raise
-
-    def _record(self, episode: Episode) -> None:
-        self._folder.append_episode(episode)
-        if episode.trajectory is not None:
-            self.findings.transitions.add(episode.trajectory)
-
-
-def _renamed(policy_id: str) -> str:
-    """ "run" becomes "run~1", that becomes "run~2"."""
-    name, _, life = policy_id.partition("~")
-    return f"{name}~{int(life or 0) + 1}"
-
-
-def _ends(episodes: Sequence[Episode]) -> dict[str, float]:
-    ends = [episode.result.status for episode in episodes]
-    return {
-        "requested": len(ends),
-        "accepted": ends.count(ResultStatus.ACCEPTED),
-        "masked": ends.count(ResultStatus.MASKED),
-        "dead": ends.count(ResultStatus.DEAD),
-    }

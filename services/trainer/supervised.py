@@ -22,6 +22,7 @@ from typing import Any
 from pydantic import Field
 
 from services.trainer.batches import Sample, samples_of
+from services.trainer.gather import PATIENCE_S
 from services.trainer.groups import succeeded
 from services.trainer.pictures import fetch_pictures
 from services.trainer.recipe import Lora, Loss, Optimizer, Recipe, Schedule, Section, Tasks
@@ -32,8 +33,6 @@ from services.trainer.world import World, joined, local_device
 from wmkit.blobs import open_blobs
 from wmkit.domain.episode import Trajectory
 from wmkit.domain.errors import InvalidRequest, NotFound, WMError
-
-PATIENCE_S = 60.0
 
 
 class SftRecipe(Section):

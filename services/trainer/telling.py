@@ -1,4 +1,5 @@
-"""What a run tells: milestones and progress to its watchers and the log, and alarms.
+"""What a run tells: milestones and progress to its watchers and the log, curves to a tracker,
+and alarms.
 
 It decides nothing but when something is worth a warning.
 """
@@ -11,6 +12,7 @@ import structlog
 from services.trainer.events import EventLog
 from services.trainer.recipe import Recipe
 from services.trainer.summary import Findings
+from services.trainer.tracking import Nothing, Tracker
 from wmkit.domain.errors import WMError
 from wmkit.domain.runs import RunEvent, RunStatus
 
@@ -21,13 +23,14 @@ LOST_ALARM = 0.1
 
 
 class Teller:
-    """`findings` says how far the run is."""
+    """`findings` says how far the run is; `tracker` is none until one is opened."""
 
     def __init__(self, run_id: str, recipe: Recipe, events: EventLog, findings: Findings) -> None:
         self._run_id = run_id
         self._recipe = recipe
         self._events = events
         self._findings = findings
+        self.tracker: Tracker = Nothing()
 
     def milestone(self, phase: str, message: str, metrics: dict[str, float] | None = None) -> None:
         log.info(message, run_id=self._run_id, phase=phase)
