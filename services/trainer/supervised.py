@@ -45,7 +45,8 @@ class SftRecipe(Section):
     checkpoint: str
     """Folder of the starting weights (safetensors, tokenizer, image processor)."""
     data: tuple[str, ...] = Field(min_length=1)
-    """Run folders whose trajectories are learned from, such as `runs/demo-20260101-120000-abcd`."""
+    """Run folders whose trajectories are learned from, such as `runs/demo-20260101-120000-abcd`,
+    or `runs/imported` after `wmr1 trajectories import`."""
     only_successes: bool = True
     """Leave out episodes that the judge did not call a success."""
     epochs: int = Field(1, ge=1)
@@ -85,7 +86,10 @@ async def demonstrations(
             raise NotFound(f"{folder} is no run folder: it holds no trajectories.jsonl", folder)
         for line in path.read_text("utf-8").splitlines():
             entry = json.loads(line)
-            if not entry["trajectory"] or (recipe.only_successes and not entry.get("success")):
+            # Those that were imported have no "success" there: the trajectory says it.
+            if not entry["trajectory"] or (
+                recipe.only_successes and not entry.get("success", True)
+            ):
                 continue
             try:
                 data = await blobs.get(entry["trajectory"])

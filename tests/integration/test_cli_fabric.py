@@ -1,4 +1,4 @@
-"""`wmr1 queue`, `wmr1 trajectories` and `wmr1 gc` on a real Redis and a real folder of blobs."""
+"""`wmr1 queue`, `wmr1 trajectories`, `sft` and `gc` on a real Redis and a real folder of blobs."""
 
 import json
 import os
@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from services.rollout.episode import play
+from tests import tiny_checkpoints
 from tests.redis_server import RedisServer
 from tests.rollout_cases import FINISH, R, a_job, a_world, acts, an_agent
+from tests.trainer_cases import Bandit, job
 from wmkit.blobs import digest, open_blobs
 from wmkit.cli import main
 from wmkit.domain.episode import Result, ResultStatus, Trajectory
@@ -177,6 +179,50 @@ def test_episodes_go_out_as_files_and_come_in_with_the_same_digest(
     page = tmp_path / "film.html"
     assert wmr1("trajectories", "show", str(path), "--html", str(page))[0] == 0
     assert page.read_text().count("data:image/png") == 3
+
+
+def test_exported_files_are_what_another_machine_learns_from(
+    tmp_path: Path, wmr1: Wmr1, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = tiny_checkpoints.make(tmp_path / "tiny")
+    bandit = Bandit(base, rewarded=lambda token: token < 300)
+    bandit.blobs = open_blobs(str(tmp_path / "blobs"))
+    bandit.policy_id, bandit.version = "r1", 0
+    episodes = []
+    lines = []
+    for member in range(12):
+        of = job(job_id=f"r1/train-1/0/{member}", member=member, seed=member, policy_id="r1")
+        episodes.append(run(bandit.play(of)))
+        name = run(bandit.blobs.put(episodes[-1].model_dump_json().encode()))
+        lines.append({"job_id": of.job_id, "phase": of.phase, "trajectory": name})
+    folder = tmp_path / "runs" / "r1"
+    folder.mkdir(parents=True)
+    (folder / "trajectories.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
+    assert wmr1("trajectories", "export", "r1", "--to", str(tmp_path / "out"))[0] == 0
+
+    monkeypatch.setenv("WMR1_BLOBS", str(tmp_path / "other" / "blobs"))
+    monkeypatch.setenv("WMR1_RUNS", str(tmp_path / "other" / "runs"))
+    files = sorted(map(str, (tmp_path / "out").iterdir()))
+    for _ in range(2):  # the second time changes nothing
+        code, text, _ = wmr1("trajectories", "import", *files)
+        assert (code, len(text.splitlines())) == (0, 12)
+    recipe = tmp_path / "sft.toml"
+    recipe.write_text(
+        f'checkpoint = "{base}"\ndata = ["{tmp_path}/other/runs/imported"]\nepochs = 10\n'
+        "[optimizer]\nlr = 3e-3\nwarmup = 0\n"
+    )
+    code, _, error = wmr1("sft", str(recipe))
+    assert (code, error) == (0, "")
+    (learned,) = (tmp_path / "other" / "runs").glob("sft-*")
+    metrics = [json.loads(line) for line in (learned / "metrics.jsonl").read_text().splitlines()]
+    segments = [e.steps[0].segment for e in episodes]
+    good = [s for s in segments if s.token_ids[-2] < 300]
+    assert 0 < len(good) < 12
+    assert [line["samples"] for line in metrics] == [len(good)] * 10
+    sampled = [p for s in good for p in s.logprobs[-2:]]
+    assert metrics[0]["loss"] == pytest.approx(-sum(sampled) / len(sampled), rel=1e-4)
+    assert metrics[-1]["loss"] < metrics[0]["loss"] * 0.9
+    assert (learned / "checkpoint" / "model.safetensors").is_file()
 
 
 def test_a_damaged_file_and_a_missing_blob_fail_validation(

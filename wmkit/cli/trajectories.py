@@ -47,20 +47,24 @@ def export(names: Sequence[str], to: Path, blobs: str, *, phase: str, bare: bool
 def bring_in(files: Sequence[Path], blobs: str) -> None:
     """Put files into the blob store and print their digests. Raises InvalidRequest.
 
-    They are listed in the run `imported`, without which they would be garbage.
+    They are listed, each once, in the run `imported`, without which they would be garbage and
+    from which `wmr1 sft` learns.
     """
     kept = _blobs(blobs)
-
     manifest = _run_folder("imported") / "trajectories.jsonl"
 
     async def read() -> None:
         manifest.parent.mkdir(parents=True, exist_ok=True)
+        known = manifest.read_text("utf-8").splitlines() if manifest.exists() else []
+        listed = {json.loads(line)["trajectory"] for line in known}
         with manifest.open("a", encoding="utf-8") as file:
             for path in files:
                 bundle = _unpacked(path)
                 digest = await store(bundle, kept)
-                line = {"phase": "imported", "status": "accepted", "trajectory": digest}
-                file.write(json.dumps({"job_id": bundle.trajectory.job.job_id} | line) + "\n")
+                if digest not in listed:
+                    line = {"phase": "imported", "status": "accepted", "trajectory": digest}
+                    file.write(json.dumps({"job_id": bundle.trajectory.job.job_id} | line) + "\n")
+                    listed.add(digest)
                 print(digest)
 
     asyncio.run(read())
