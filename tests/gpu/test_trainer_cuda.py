@@ -16,7 +16,7 @@ from services.trainer.recipe import Recipe
 from services.trainer.team import Team
 from services.trainer.world import joined
 from tests import tiny_checkpoints
-from tests.unit.test_trainer_learner import IMAGES, gradient, make_samples, relative
+from tests.learner_cases import IMAGES, gradient, make_samples, relative
 from wmkit.modeling import checkpoint
 from wmkit.modeling.weights import own_tensors
 

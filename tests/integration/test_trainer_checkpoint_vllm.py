@@ -17,7 +17,7 @@ from services.trainer.learner import ADAPTER, Learner
 from services.trainer.recipe import Recipe
 from services.trainer.rundir import RunDir
 from tests import tiny_checkpoints
-from tests.unit.test_trainer_learner import IMAGES, make_samples
+from tests.learner_cases import IMAGES, make_samples
 from wmkit.domain.generation import Picture, Sampling, Text, Turn
 from wmkit.modeling import Loaded, load, load_processor
 

@@ -17,7 +17,7 @@ from safetensors.torch import load as parse
 from services.trainer.batches import Sample
 from tests import tiny_checkpoints
 from tests.distributed_process import run
-from tests.unit.test_trainer_learner import IMAGES, make_samples, relative
+from tests.learner_cases import IMAGES, make_samples, relative
 from wmkit.modeling import checkpoint
 
 ROOT = Path(__file__).parents[2]

@@ -11,85 +11,23 @@ import pytest
 import torch
 
 from services.trainer import losses
-from services.trainer.batches import Sample, samples_of
+from services.trainer.batches import Sample
 from services.trainer.gather import Episode
 from services.trainer.groups import harvest
 from services.trainer.learner import BadSample, Learner, Stopped
-from services.trainer.learner_state import load_learner, save_learner
 from services.trainer.losses import TokenLosses
-from services.trainer.recipe import Recipe, Reward
-from services.trainer.tally import Tally
+from services.trainer.recipe import Reward
 from tests import tiny_checkpoints
+from tests.learner_cases import IMAGES, gradient, make_samples, recipe, relative
 from tests.trainer_cases import job, score, segment, step, trajectory
-from wmkit.blobs import digest
-from wmkit.domain.episode import ImageRef, Result, ResultStatus
-from wmkit.domain.errors import BadCheckpoint
+from wmkit.domain.episode import Result, ResultStatus
 from wmkit.modeling import checkpoint
 from wmkit.modeling.forward import forward_logprobs
-
-PICTURES = [tiny_checkpoints.png(seed) for seed in range(3)]
-IMAGES = {digest(data): data for data in PICTURES}
 
 
 @pytest.fixture(scope="module", params=tiny_checkpoints.FAMILIES)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_checkpoints.make(tmp_path_factory.mktemp("tiny"), request.param)
-
-
-def recipe(folder: Path, **sections: Any) -> Recipe:
-    values: dict[str, Any] = {"checkpoint": str(folder), "tasks": {"templates": ["a"]}}
-    return Recipe.model_validate(values | sections)
-
-
-def make_samples(loaded: checkpoint.Loaded, *, drift: float = 0.0) -> list[Sample]:
-    """Three episodes of 1, 2 and 2 segments, with 0 to 2 pictures each, of unequal lengths.
-
-    Sampling log-probabilities are the model's own plus `drift` times a fixed wiggle.
-    """
-    encoder = loaded.chat
-    out: list[Sample] = []
-    plans: list[list[list[int]]] = [[[]], [[0], [0, 1]], [[2], [1, 2]]]
-    for number, plan in enumerate(plans):
-        steps = []
-        for index, shown in enumerate(plan):
-            pixels = [loaded.images.encode(PICTURES[i]) for i in shown]
-            ids = [encoder.turn_start_id, *encoder.text_ids("user goal " + "ab" * number)]
-            for picture in pixels:
-                ids += [encoder.vision_start_id, *[encoder.image_id] * picture.tokens]
-                ids += [encoder.vision_end_id]
-            answer = encoder.text_ids("tap here"[: 3 + 2 * index + number])
-            made = segment(
-                ids,
-                answer,
-                images=[ImageRef(digest=p.digest, grid_thw=p.grid_thw) for p in pixels],
-                processor=loaded.processor_digest,
-            )
-            old = score(loaded, made, pixels)
-            old = old + drift * torch.sin(torch.arange(len(old)) * 2.0 + number)
-            made = made.model_copy(update={"logprobs": (0.0,) * len(ids) + tuple(old.tolist())})
-            steps.append(step(index, segment=made))
-        episode = trajectory(steps=steps)
-        of = episode.job.model_copy(update={"job_id": f"episode-{number}"})
-        out += samples_of(episode.model_copy(update={"job": of}), [1.0, -0.7, 0.4][number])
-    return out
-
-
-def gradient(learner: Learner, samples: Sequence[Sample], budget: int) -> torch.Tensor:
-    """The gradient of one optimizer step's loss, flat."""
-    learner.recipe = learner.recipe.model_copy(
-        update={
-            "optimizer": learner.recipe.optimizer.model_copy(
-                update={"micro_batch_tokens": budget, "grad_clip": 1e9}
-            )
-        }
-    )
-    before = [p.detach().clone() for p in learner.model.parameters()]
-    learner.update(samples, IMAGES)
-    flat = torch.cat([p.grad.flatten() for p in learner.model.parameters() if p.grad is not None])
-    with torch.no_grad():
-        for p, old in zip(learner.model.parameters(), before, strict=True):
-            p.copy_(old)
-    return flat
 
 
 def by_loops(loaded: checkpoint.Loaded, samples: Sequence[Sample], kind: str) -> torch.Tensor:
@@ -129,10 +67,6 @@ def by_loops(loaded: checkpoint.Loaded, samples: Sequence[Sample], kind: str) ->
             return torch.stack(everything).sum() / (len(per_episode) * 512)
         case _:
             return torch.stack(everything).mean()
-
-
-def relative(a: torch.Tensor, b: torch.Tensor) -> float:
-    return float((a - b).norm() / b.norm())
 
 
 @pytest.mark.parametrize("kind", ["grpo", "dapo", "bnpo", "dr_grpo"])
@@ -319,24 +253,6 @@ def test_an_update_can_be_stopped_from_outside(tmp_path: Path) -> None:
         learner.update(samples, IMAGES)
 
 
-def test_a_saved_checkpoint_scores_as_the_trained_model_and_keeps_the_processor(
-    folder: Path, tmp_path: Path
-) -> None:
-    learner = Learner(recipe(folder, optimizer={"lr": 1e-2}))
-    samples = make_samples(learner.loaded)
-    learner.update(samples, IMAGES)
-    learner.save(tmp_path / "out")
-    again = checkpoint.load(tmp_path / "out")
-    assert again.processor_digest == learner.processor
-    learner.loss(samples, [1.0] * len(samples), IMAGES, Tally(), True)
-    mine, theirs = Tally(), Tally()
-    learner.loss(samples, [1.0] * len(samples), IMAGES, mine, True)
-    learner.scorer.model = again.model
-    learner.loss(samples, [1.0] * len(samples), IMAGES, theirs, True)
-    assert mine.gap > 1e-3
-    assert theirs.gap == pytest.approx(mine.gap, rel=1e-5)
-
-
 def test_more_probable_after_a_reward_less_after_a_penalty(tmp_path: Path) -> None:
     learner = Learner(recipe(tiny_checkpoints.make(tmp_path), optimizer={"lr": 1e-3}))
     samples = make_samples(learner.loaded)
@@ -447,29 +363,3 @@ def test_a_sample_that_is_longer_than_the_context_is_named(tmp_path: Path) -> No
     samples = make_samples(learner.loaded)
     with pytest.raises(BadSample, match=r"episode-2 step 1 has \d+ tokens, the model takes \d+"):
         learner.update(samples, IMAGES)
-
-
-def test_a_learner_goes_on_from_its_saved_state_bit_for_bit(tmp_path: Path) -> None:
-    chosen = recipe(
-        tiny_checkpoints.make(tmp_path / "tiny"),
-        optimizer={"lr": 1e-3, "epochs": 2, "minibatches": 2, "schedule": "cosine"},
-        schedule={"iterations": 6},
-    )
-    whole, first = Learner(chosen), Learner(chosen)
-    samples = make_samples(whole.loaded)
-    for _ in range(3):
-        assert first.update(samples, IMAGES)["loss"] == whole.update(samples, IMAGES)["loss"]
-    save_learner(first, tmp_path)
-    later = Learner(chosen)
-    torch.rand(5)  # the state must bring its own generator
-    load_learner(later, tmp_path)
-    for _ in range(3):
-        later.update(samples, IMAGES)
-        whole.update(samples, IMAGES)
-    for (name, ours), theirs in zip(
-        later.model.state_dict().items(), whole.model.state_dict().values(), strict=True
-    ):
-        assert torch.equal(ours, theirs), name
-    next(tmp_path.glob("*.safetensors")).write_bytes(b"junk")
-    with pytest.raises(BadCheckpoint, match="saved state"):
-        load_learner(later, tmp_path)
