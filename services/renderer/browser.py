@@ -18,7 +18,7 @@ import structlog
 
 from services.renderer.devtools import DevTools, DevToolsError
 from services.renderer.page import WarmPage, open_page
-from services.renderer.processes import family, kill_group, resident_mb
+from services.renderer.processes import family, has_ended, kill_group, resident_mb
 from wmkit.domain.errors import Unavailable
 
 log = structlog.get_logger(__name__)
@@ -90,6 +90,7 @@ class Browser:
         self._said = said
         self._opening = asyncio.Lock()
         self._stopping: asyncio.Task[None] | None = None
+        self._painter: int | None = None
         self.pid = process.pid
         self.version = ""
         self.gone = devtools.gone
@@ -141,7 +142,15 @@ class Browser:
             page = await open_page(self._devtools)
             new = await self._processes("renderer") - before
             page.pid = new.pop() if len(new) == 1 else None
+            if self._painter is None:
+                self._painter = next(iter(await self._processes("GPU")), None)
             return page
+
+    @property
+    def maimed(self) -> bool:
+        """Whether the process that paints has ended. Chromium starts another one, in which the
+        pages that were open are never painted."""
+        return self._painter is not None and has_ended(self._painter)
 
     async def responds(self) -> bool:
         """Whether it is there and answers."""

@@ -3,9 +3,10 @@
     draw -> a slot -> a warm page of the current browser -> watched drawing -> answer
                                                          -> back in the pool, blanked when idle
 
-The page that overruns its time takes its whole browser with it: a hung renderer or graphics
-process answers nothing, closing included. Jobs that were drawn beside it are drawn again in
-the next browser. Not here: what is drawn (`page`), and what a picture is worth (`engine`).
+A page that hangs takes its whole browser with it: a hung renderer or graphics process answers
+nothing, closing included. Jobs that were drawn beside it are drawn again in the next browser. One
+that overran its time, but ends soon after, goes alone. Not here: what is drawn (`page`), and what
+a picture is worth (`engine`).
 """
 
 import asyncio
@@ -172,6 +173,8 @@ class Pool:
                 raise Unavailable("the renderer is stopping")
             if self._browser is not None and self._browser.gone.is_set():
                 self._end(self._browser, "died")
+            elif self._browser is not None and self._browser.maimed:
+                self._end(self._browser, "maimed")
             if self._browser is None:
                 self._browser = await self._launch()
                 if self._mourner is not None:
@@ -213,9 +216,11 @@ class Pool:
                 if drawing.done():
                     drawn = drawing.result()
                     break
+                if browser.maimed:
+                    self._end(browser, "maimed")
+                    raise _PageLost("the process that paints has ended")
                 if loop.time() >= begin + job.timeout_s:
-                    self._end(browser, "page timed out")
-                    raise Undrawable(FailureReason.RENDER_TIMEOUT)
+                    raise TimeoutError
                 if page.pid and resident_mb(page.pid) > self._limits.page_memory_mb:
                     kill(page.pid)
                     raise Undrawable(FailureReason.OVERSIZED)
@@ -225,6 +230,9 @@ class Pool:
         except asyncio.CancelledError:
             tidy.append(self._abandoned(browser, page, drawing))
             raise
+        except TimeoutError:
+            tidy.append(self._abandoned(browser, page, drawing))
+            raise Undrawable(FailureReason.RENDER_TIMEOUT) from None
         except BaseException:
             drawing.cancel()
             self._spawn(self._discard(browser, page))
@@ -238,8 +246,9 @@ class Pool:
     async def _abandoned(
         self, browser: Browser, page: WarmPage, drawing: asyncio.Task[Drawn]
     ) -> None:
-        """After its caller has left: nobody waits for the picture, but one that hangs would
-        hang the next job's as well, in whatever page of this browser."""
+        """After its caller has left or its time is over: nobody waits for the picture, but one
+        that hangs would hang the next job's as well, in whatever page of this browser. One that
+        is merely late costs its page alone."""
         await asyncio.wait((drawing,), timeout=_FINISH_S)
         if drawing.done():
             drawing.exception()

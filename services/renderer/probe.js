@@ -19,14 +19,15 @@ async (html, wantsElements) => {
   const moving = animations();
   for (const animation of moving) {
     animation.pause();
-    animation.currentTime = 0;
+    // Driven by scrolling, it counts in percent and stands where the page does.
+    if (animation.timeline instanceof DocumentTimeline) animation.currentTime = 0;
   }
   for (const svg of all('svg')) {
     svg.pauseAnimations?.();
     svg.setCurrentTime?.(0);
   }
   const marquees = all('marquee');
-  for (const marquee of marquees) marquee.stop();
+  for (const marquee of marquees) marquee.stop?.();
   const animated = moving.length + marquees.length
     + all('animate, animateTransform, animateMotion, set').length;
 
@@ -88,7 +89,7 @@ async (html, wantsElements) => {
     node => node.nodeType === Node.TEXT_NODE && node.data.trim() !== '');
   const textOf = element => {
     const text = element.getAttribute('aria-label') ?? element.getAttribute('alt')
-      ?? (element.localName === 'select' ? element.selectedOptions[0]?.label : undefined)
+      ?? (element.localName === 'select' ? element.selectedOptions?.[0]?.label : undefined)
       ?? (element.value || element.getAttribute('placeholder') || element.innerText || '');
     return String(text).replace(/\s+/g, ' ').trim().slice(0, 500);
   };

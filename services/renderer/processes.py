@@ -42,6 +42,17 @@ def family(pid: int) -> list[int]:
     return found
 
 
+def has_ended(pid: int) -> bool:
+    """Whether a process is gone, or only its exit status is left."""
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+
+
 def kill(pid: int) -> None:
     """End one process; nothing happens when it is gone."""
     try:

@@ -98,8 +98,11 @@ def follow(world: World, device: str) -> None:
 
 
 def dismiss(world: World) -> None:
-    """Rank 0 ends the others."""
-    world.order(("dismiss", ()))
+    """Rank 0 ends the others. One that has died needs no order any more."""
+    try:
+        world.order(("dismiss", ()))
+    except RuntimeError as error:
+        log.error("a training process has died", error=str(error).partition("\n")[0])
 
 
 def _obey(world: World, learner: Learner | None, name: str, args: tuple[Any, ...]) -> Any:

@@ -6,6 +6,7 @@ import os
 import signal
 import struct
 import zlib
+from pathlib import Path
 
 import pytest
 from prometheus_client import REGISTRY
@@ -69,6 +70,40 @@ async def test_when_every_browser_is_killed_the_error_is_typed_and_the_next_call
         with pytest.raises(BrowserCrashed):
             await call
         assert data(await draw(opened, PLAIN))
+
+
+def painter(browser: Browser) -> int:
+    """Its GPU process."""
+    command = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in family(browser.pid)}
+    (found,) = (pid for pid, line in command.items() if b"--type=gpu-process" in line)
+    return found
+
+
+@pytest.mark.parametrize("drawing", [False, True], ids=["idle", "drawing"])
+async def test_a_lost_painter_is_no_fault_of_the_page(drawing: bool) -> None:
+    async with renderer() as opened:
+        alone = data(await draw(opened, SLOW))
+        first = browser(opened)
+        with Handles([painter(first)]) as processes:
+            call = asyncio.create_task(draw(opened, SLOW))
+            if drawing:
+                await busy(opened)
+            os.kill(painter(first), signal.SIGKILL)
+            await end(processes)
+            assert data(await call) == alone
+        assert browser(opened) is not first
+
+
+async def test_one_callers_short_deadlines_are_not_felt_by_others() -> None:
+    async with renderer() as opened:
+        alone = data(await draw(opened, PLAIN))
+        first = browser(opened)
+        hasty = Request(PLAIN, 1080, 2400, ImageRequest(scale=0.25), timeout_s=0.001)
+        for _ in range(10):
+            late, right = await asyncio.gather(opened.answer(hasty), draw(opened, PLAIN))
+            assert late.reason is FailureReason.RENDER_TIMEOUT
+            assert data(right) == alone
+        assert browser(opened) is first
 
 
 async def test_what_hangs_is_a_typed_outcome_and_its_neighbours_are_drawn() -> None:

@@ -119,6 +119,25 @@ async def test_whatever_moves_stands_where_it_starts(drawing: LocalRenderer, bod
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        "<style>@keyframes k{from{opacity:0}}p{animation:k 1s;animation-timeline:scroll()}</style>",
+        "<style>@keyframes k{from{opacity:0}}p{animation:k 1s;animation-timeline:view()}</style>",
+        "<svg><marquee>x</marquee></svg>",
+        "<math><marquee>x</marquee></math>",
+        "<math><select role=x><mi>abc</mi></select></math>",
+    ],
+)
+async def test_what_looks_like_something_else_is_drawn_as_it_is(
+    drawing: LocalRenderer, body: str
+) -> None:
+    request = ImageRequest(scale=0.1, with_elements=True)
+    drawn = await draw(drawing, document(f"{body}<p data-id=p>text</p>"), request)
+    assert drawn.reason is None
+    assert "p" in [element.id for element in drawn.elements]
+
+
+@pytest.mark.parametrize(
     ("scale", "size"),
     [(0.15, (162, 360)), (0.3, (324, 720)), (0.37, (400, 888)), (1.0, (1080, 2400)),
      (2.5, (2700, 6000))],

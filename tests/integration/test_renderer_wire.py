@@ -28,7 +28,8 @@ from wmkit.blobs import digest
 from wmkit.clients import WorldModelClient
 from wmkit.clients.renderer import RendererClient
 from wmkit.domain.actions import OpenApp
-from wmkit.domain.errors import DeadlineExpired, PayloadTooLarge
+from wmkit.domain.errors import DeadlineExpired, InvalidRequest, PayloadTooLarge
+from wmkit.domain.sources import FromHtml
 from wmkit.domain.tasks import TaskRef
 from wmkit.domain.transition import ImageRequest
 from wmkit.rpc.channel import open_channel
@@ -84,6 +85,14 @@ async def test_a_request_of_forty_megabytes_is_refused_with_a_sentence(address: 
         with pytest.raises(PayloadTooLarge, match=r"the renderer at .* larger than max"):
             await client.render(large, 1080, 2400, SMALL)
         assert (await client.render(document("<p>x"), 1080, 2400, SMALL)).reason is None
+
+
+async def test_half_of_a_surrogate_pair_is_an_error_of_the_caller(address: str) -> None:
+    async with RendererClient(address) as client, WorldModelClient(address) as world:
+        with pytest.raises(InvalidRequest, match="half of a surrogate pair at character 3"):
+            await client.render("<p>\ud800", 1080, 2400, SMALL)
+        with pytest.raises(InvalidRequest, match="half of a surrogate pair at character 0"):
+            await world.create_state(FromHtml("\udfff<p>"))
 
 
 async def test_a_callers_deadline_ends_the_drawing_and_frees_the_page(address: str) -> None:

@@ -50,6 +50,7 @@ class Scripted:
     def __init__(self, scripts: dict[str, Script]) -> None:
         self.scripts = scripts
         self.gone = asyncio.Event()
+        self.maimed = False
         self.jobs = self.busy = 0
         self.idle: list[Page] = []
         self.opened: list[Page] = []
@@ -142,12 +143,43 @@ async def test_one_context_per_job_is_a_setting() -> None:
 
 
 async def test_what_hangs_times_out_and_takes_its_browser_with_it() -> None:
-    async with pool({"hang": hang}) as (made, fleet):
+    async with pool({"hang": hang}, pages=1) as (made, fleet):
         with pytest.raises(Undrawable) as fault:
             await made.draw(job("hang", timeout_s=0.01))
         assert fault.value.reason is FailureReason.RENDER_TIMEOUT
         assert await made.draw(job("fine")) is DRAWN
     assert [browser.ended for browser in fleet] == ["killed", "closed"]
+
+
+async def test_what_is_merely_late_costs_its_page_alone() -> None:
+    over = asyncio.Event()
+
+    async def late(_: Page) -> Drawn:
+        await over.wait()
+        return DRAWN
+
+    async with pool({"late": late}, pages=1) as (made, fleet):
+        with pytest.raises(Undrawable) as fault:
+            await made.draw(job("late", timeout_s=0.01))
+        assert fault.value.reason is FailureReason.RENDER_TIMEOUT
+        over.set()
+        assert await made.draw(job("fine")) is DRAWN
+        assert [page.closed for page in fleet[0].opened] == [True, False]
+    assert [browser.ended for browser in fleet] == ["closed"]
+
+
+async def test_a_browser_that_can_paint_no_more_is_replaced_and_nobody_is_blamed() -> None:
+    async def maim(page: Page) -> Drawn:
+        if page.browser is not fleet[0]:
+            return DRAWN
+        page.browser.maimed = True
+        return await hang(page)
+
+    async with pool({"maim": maim}) as (made, fleet):
+        assert await made.draw(job("maim")) is DRAWN
+        fleet[1].maimed = True
+        assert await made.draw(job("fine")) is DRAWN
+    assert [browser.ended for browser in fleet] == ["killed", "killed", "closed"]
 
 
 async def test_a_neighbour_of_what_hangs_is_drawn_again() -> None:

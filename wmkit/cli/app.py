@@ -82,7 +82,12 @@ def up(
         str, typer.Option(metavar="URL", help="A Redis that is running, instead of an own one.")
     ] = "",
     redis_port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the own Redis; 0 takes a free one.")
+        int,
+        typer.Option(
+            min=0,
+            max=65535,
+            help="Port of the own Redis; 0 is 6379, or a free one if it is taken.",
+        ),
     ] = 0,
     free_ports: Annotated[
         bool, typer.Option("--free-ports", help="Take free ports instead of 50051 to 50055.")

@@ -12,8 +12,13 @@ from wmkit.cli.console import end_cleanly, out
 from wmkit.cli.recipes import checkpoint
 from wmkit.cli.stack import SERVICES, Layout, Stack, free_ports
 from wmkit.cli.stack.child import Child, Phase
+from wmkit.cli.stack.layout import HOST
 from wmkit.domain.errors import InvalidRequest
+from wmkit.rpc.ports import is_taken
 from wmkit.settings import DEFAULT_PORTS
+
+REDIS_PORT = 6379
+"""Where commands look for a queue that is not named."""
 
 _COLOURS = {
     Phase.SERVING: "green",
@@ -38,6 +43,8 @@ def up(
     ports = free_ports(services if redis_url else ("redis", *services))
     if not any_port:
         ports |= {name: DEFAULT_PORTS[name] for name in services}
+        if "redis" in ports and not is_taken(HOST, REDIS_PORT):
+            ports["redis"] = REDIS_PORT
     if redis_port and not redis_url:
         ports["redis"] = redis_port
     layout = Layout(

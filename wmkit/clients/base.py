@@ -1,15 +1,28 @@
 """What all clients share: a lazy channel, deadlines, trace id and token, decoded errors."""
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Self
 
 import grpc
 
+from wmkit.domain.errors import InvalidRequest
 from wmkit.rpc import context
 from wmkit.rpc.channel import open_channel, token_metadata
 from wmkit.rpc.status import decode_call
+
+
+@contextmanager
+def whole_text() -> Iterator[None]:
+    """Around making a message. Raises InvalidRequest for half of a surrogate pair, which is no
+    text and cannot be sent."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(
+            f"the text holds half of a surrogate pair at character {error.start}"
+        ) from None
 
 
 class Client:

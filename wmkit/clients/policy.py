@@ -7,7 +7,7 @@ from wmr1.policy.v1 import policy_pb2 as pb
 from wmr1.policy.v1 import policy_pb2_grpc
 
 from wmkit import convert
-from wmkit.clients.base import Client
+from wmkit.clients.base import Client, whole_text
 from wmkit.domain.generation import Generation, NcclTransfer, PolicyInfo, Sampling, Turn
 
 _NO_IMAGES: Mapping[str, bytes] = MappingProxyType({})
@@ -39,7 +39,9 @@ class PolicyClient(Client):
         call = convert.GenerateCall(
             tuple(turns), sampling, policy_id, min_version, request_id, images
         )
-        answer = await self._call(self._stub.Generate, convert.generate_call_to_pb(call))
+        with whole_text():
+            request = convert.generate_call_to_pb(call)
+        answer = await self._call(self._stub.Generate, request)
         return convert.generation_from_pb(answer)
 
     async def update_weights(

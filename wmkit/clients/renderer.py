@@ -7,7 +7,7 @@ from wmr1.renderer.v1 import renderer_pb2 as pb
 from wmr1.renderer.v1 import renderer_pb2_grpc
 
 from wmkit import convert
-from wmkit.clients.base import Client, each
+from wmkit.clients.base import Client, each, whole_text
 from wmkit.domain.errors import WMError
 from wmkit.domain.transition import ImageRequest, Rendering
 from wmkit.rpc.status import decode
@@ -77,5 +77,6 @@ def _request(page: Page) -> pb.RenderRequest:
     if page.html_digest:
         request.html_digest = page.html_digest
     else:
-        request.html = page.html
+        with whole_text():
+            request.html = page.html
     return request

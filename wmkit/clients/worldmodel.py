@@ -8,7 +8,7 @@ from wmr1.worldmodel.v1 import worldmodel_pb2 as pb
 from wmr1.worldmodel.v1 import worldmodel_pb2_grpc
 
 from wmkit import convert
-from wmkit.clients.base import Client, each
+from wmkit.clients.base import Client, each, whole_text
 from wmkit.domain.actions import Action
 from wmkit.domain.errors import InvalidRequest, WMError
 from wmkit.domain.sources import StateSource
@@ -60,7 +60,8 @@ class WorldModelClient(Client):
         Raises UnknownTask, UnknownBackend, BadHtml, InvalidRequest, StateNotFound,
         Unavailable.
         """
-        request = convert.source_to_pb(source)
+        with whole_text():
+            request = convert.source_to_pb(source)
         request.MergeFrom(
             pb.CreateStateRequest(
                 backend=backend, image=convert.image_request_to_pb(image), pin=pin
