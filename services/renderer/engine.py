@@ -76,12 +76,9 @@ class LocalRenderer:
         BrowserCrashed or Unavailable.
         """
         self._check(request)
-        key = _key(request, self.revision)
-        rendering, known = await self._cache.get(key, lambda: self._make(request))
-        if known and rendering.reason is FailureReason.RENDER_TIMEOUT:
-            # Another caller's time was over, which may have been shorter than this one's.
-            key = f"{key}/{request.timeout_s}"
-            rendering, known = await self._cache.get(key, lambda: self._make(request))
+        rendering, known = await self._cache.get(
+            _key(request, self.revision), request.timeout_s, lambda: self._make(request)
+        )
         RENDERS.labels(rendering.reason or "ok").inc()
         if known:
             CACHED.inc()
