@@ -72,6 +72,19 @@ async def test_when_every_browser_is_killed_the_error_is_typed_and_the_next_call
         assert data(await draw(opened, PLAIN))
 
 
+async def test_a_page_whose_process_is_killed_is_drawn_again_in_the_same_browser() -> None:
+    async with renderer(pages=1) as opened:
+        alone = data(await draw(opened, SLOW))
+        first = browser(opened)
+        (page,) = first.idle
+        assert page.pid is not None
+        call = asyncio.create_task(draw(opened, SLOW))
+        await busy(opened)
+        os.kill(page.pid, signal.SIGKILL)
+        assert data(await call) == alone
+        assert browser(opened) is first
+
+
 def painter(browser: Browser) -> int:
     """Its GPU process."""
     command = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in family(browser.pid)}

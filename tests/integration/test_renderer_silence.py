@@ -190,6 +190,21 @@ async def test_even_a_script_would_reach_no_one(drawing: LocalRenderer) -> None:
         await ear.hears()
 
 
+async def test_no_script_runs_even_where_no_policy_forbids_it(drawing: LocalRenderer) -> None:
+    browser = drawing._pool._browser
+    assert browser is not None
+    page = await browser.open_page()
+    loaded = asyncio.Event()
+    page._listen("Page.loadEventFired", lambda _: loaded.set())
+    # A document that was navigated to has no policy of ours.
+    script = "<title>before</title><script>document.title = 'ran'</script>"
+    await page._send("Page.navigate", {"url": f"data:text/html,{script}"})
+    await loaded.wait()
+    title = await page._send("Runtime.evaluate", {"expression": "document.title"})
+    assert title["result"]["value"] == "before"
+    await page.close()
+
+
 SECRET = (255, 0, 255)
 
 
