@@ -76,6 +76,8 @@ def sanitize(html: str, limits: Limits) -> Clean:
     end = tree.css_first(_END)
     if end is not None:
         end.decompose()
+    else:  # It ended up inside what was cut off, closed it, perhaps, and must not be drawn.
+        tree = LexborHTMLParser(html)
     removed = _remove(tree, events=_EVENT.search(html) is not None)
     replaced = _replace(tree)
     kept = tree.html if removed or replaced else html

@@ -141,6 +141,22 @@ def test_a_document_that_stops_early_is_unclosed(html: str, unclosed: bool) -> N
     assert ("unclosed document" in clean(html).warnings) is unclosed
 
 
+@pytest.mark.parametrize(
+    ("tail", "kept"),
+    [
+        ("<p>x<img src=http://a on", "<p>x</p>"),
+        ("<p>x<img src='http://a", "<p>x</p>"),
+        ("<style>p{}", "<style>p{}</style>"),
+        ("<title>Cl", "<title>Cl</title>"),
+        ("<p>x<!-- Cl", "<p>x<!-- Cl--></p>"),
+    ],
+)
+def test_a_document_cut_off_inside_something_stays_what_it_was(tail: str, kept: str) -> None:
+    """A browser drops a tag that never ends, and nothing of ours may end it."""
+    out = clean(f"<body><script>1</script>{tail}").html
+    assert out == f"<html><head></head><body>{kept}</body></html>"
+
+
 def test_prose_is_drawn_as_text() -> None:
     assert clean(case("prose.html")).warnings == ("no HTML: drawn as text",)
 
@@ -170,6 +186,7 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=25).map("".join))
 @example("<math><style><img src=a onclick=x>")
+@example("<img src=a on")
 def test_no_mixture_of_pieces_survives(body: str) -> None:
     """Whatever is left, our own parser takes nothing more out of it, and a strict one agrees
     where nothing hides in another language's text (comments, styles, titles)."""
